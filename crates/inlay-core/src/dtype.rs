@@ -1,0 +1,156 @@
+//! The fifteen element types.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The type of a tensor's elements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "each name is its own documentation")]
+pub enum DType {
+    Bool,
+    U8,
+    I8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    F16,
+    BF16,
+    F32,
+    F64,
+    C64,
+    C128,
+}
+
+/// What a dtype counts as when rules ask only for its kind; ordered from narrow to wide.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "each name is its own documentation")]
+pub enum Kind {
+    Bool,
+    Integer,
+    Float,
+    Complex,
+}
+
+impl DType {
+    /// All of them, in the order in which the documentation lists them.
+    pub const ALL: [DType; 15] = [
+        DType::Bool,
+        DType::U8,
+        DType::I8,
+        DType::I16,
+        DType::U16,
+        DType::I32,
+        DType::U32,
+        DType::I64,
+        DType::U64,
+        DType::F16,
+        DType::BF16,
+        DType::F32,
+        DType::F64,
+        DType::C64,
+        DType::C128,
+    ];
+
+    /// The name that Python, files and messages use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::Bool => "bool",
+            DType::U8 => "uint8",
+            DType::I8 => "int8",
+            DType::I16 => "int16",
+            DType::U16 => "uint16",
+            DType::I32 => "int32",
+            DType::U32 => "uint32",
+            DType::I64 => "int64",
+            DType::U64 => "uint64",
+            DType::F16 => "float16",
+            DType::BF16 => "bfloat16",
+            DType::F32 => "float32",
+            DType::F64 => "float64",
+            DType::C64 => "complex64",
+            DType::C128 => "complex128",
+        }
+    }
+
+    /// Bytes of one element: 1, 2, 4, 8 or 16.
+    pub const fn size(self) -> usize {
+        match self {
+            DType::Bool | DType::U8 | DType::I8 => 1,
+            DType::I16 | DType::U16 | DType::F16 | DType::BF16 => 2,
+            DType::I32 | DType::U32 | DType::F32 => 4,
+            DType::I64 | DType::U64 | DType::F64 | DType::C64 => 8,
+            DType::C128 => 16,
+        }
+    }
+
+    /// Bool, integer, float or complex.
+    pub const fn kind(self) -> Kind {
+        match self {
+            DType::Bool => Kind::Bool,
+            DType::F16 | DType::BF16 | DType::F32 | DType::F64 => Kind::Float,
+            DType::C64 | DType::C128 => Kind::Complex,
+            _ => Kind::Integer,
+        }
+    }
+
+    /// Whether this is one of the eight integer dtypes; `bool` is not.
+    pub const fn is_integer(self) -> bool {
+        matches!(self.kind(), Kind::Integer)
+    }
+
+    /// Whether this is an unsigned integer.
+    pub const fn is_unsigned(self) -> bool {
+        matches!(self, DType::U8 | DType::U16 | DType::U32 | DType::U64)
+    }
+
+    /// The smallest and the largest value of an integer dtype.
+    pub const fn integer_range(self) -> Option<(i128, i128)> {
+        if !self.is_integer() {
+            return None;
+        }
+        let bits = self.size() * 8;
+        Some(if self.is_unsigned() {
+            (0, (1 << bits) - 1)
+        } else {
+            (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        })
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for DType {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        DType::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for dtype in DType::ALL {
+            assert_eq!(dtype.name().parse(), Ok(dtype));
+        }
+        assert!("float8".parse::<DType>().is_err());
+    }
+
+    #[test]
+    fn integer_ranges_match_the_rust_types() {
+        assert_eq!(DType::I8.integer_range(), Some((-128, 127)));
+        assert_eq!(DType::U64.integer_range(), Some((0, u64::MAX as i128)));
+        assert_eq!(DType::I64.integer_range(), Some((i64::MIN as i128, i64::MAX as i128)));
+        assert_eq!(DType::F32.integer_range(), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! One error type: typed fields, and a text that a person can act on.
+
+use std::fmt;
+
+use crate::{DType, Dim};
+
+/// What every fallible call returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The family an error belongs to, named after Python's exceptions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "each name is its own documentation")]
+pub enum ErrorKind {
+    Type,
+    Value,
+    Index,
+    Runtime,
+}
+
+/// A shape as messages print it: `[2, ?, 3]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShapeText(Vec<Dim>);
+
+impl ShapeText {
+    /// Of known or symbolic sizes.
+    pub fn of<D: Copy + Into<Dim>>(shape: &[D]) -> Self {
+        ShapeText(shape.iter().map(|&dim| dim.into()).collect())
+    }
+}
+
+impl fmt::Display for ShapeText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (at, dim) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}{dim}")?;
+        }
+        f.write_str("]")
+    }
+}
+
+/// Everything that can go wrong. `op` is the operation, `arg` the argument that is at fault.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the message beside each variant says what its fields mean")]
+pub enum Error {
+    // Dtypes
+    #[error("{op}: {arg} has dtype {got}, {other} has dtype {want}")]
+    DTypeMismatch {
+        op: &'static str,
+        arg: &'static str,
+        got: DType,
+        other: &'static str,
+        want: DType,
+    },
+    #[error("{op}: {arg} has dtype {got}, expected {expected}")]
+    DType { op: &'static str, arg: &'static str, got: DType, expected: &'static str },
+    #[error("{op}: {what} is not defined for {dtype}")]
+    Undefined { op: &'static str, what: String, dtype: DType },
+    #[error("{op}: {arg} is a {got}, which a {dtype} tensor does not take without a cast")]
+    Scalar { op: &'static str, arg: &'static str, got: &'static str, dtype: DType },
+
+    // Shapes
+    #[error("{op}: {arg} has shape {got}, expected {expected}")]
+    Shape { op: &'static str, arg: &'static str, got: ShapeText, expected: ShapeText },
+    #[error("{op}: {arg} has shape {got}, which does not broadcast to {to}")]
+    Broadcast { op: &'static str, arg: &'static str, got: ShapeText, to: ShapeText },
+    #[error("{op}: shapes {a} and {b} do not broadcast together")]
+    BroadcastTogether { op: &'static str, a: ShapeText, b: ShapeText },
+    #[error("{op}: {arg} has {got} dimensions, expected {expected}")]
+    Rank { op: &'static str, arg: &'static str, got: usize, expected: &'static str },
+    #[error("{op}: {arg} has shape {got}, expected at least {least} on axis {axis}")]
+    TooShort { op: &'static str, arg: &'static str, got: ShapeText, axis: usize, least: usize },
+    #[error("{op}: x has shape {from} of {have} elements, which shape {to:?} can't hold")]
+    Reshape { op: &'static str, from: ShapeText, have: usize, to: Vec<i64> },
+
+    // Values
+    #[error("{op}: {source_arg} has {have} elements, mask selects {need}", source_arg = arg)]
+    SourceTooShort { op: &'static str, arg: &'static str, have: usize, need: usize },
+    #[error("{op}: {arg} is {got}, expected {expected}")]
+    Argument { op: &'static str, arg: &'static str, got: String, expected: String },
+    #[error("{op}: shape {shape:?} needs more memory than can be addressed")]
+    TooLarge { op: &'static str, shape: Vec<usize> },
+
+    // Indices and axes
+    #[error("{op}: {arg}{at} is {value}, out of range for axis {axis} of size {size}", at = at_text(position))]
+    Index {
+        op: &'static str,
+        arg: &'static str,
+        /// Where in the index the value stands; empty for a 0-D index or a plain number.
+        position: Vec<usize>,
+        value: i128,
+        axis: usize,
+        size: usize,
+    },
+    #[error("{op}: {arg} {axis} is out of range for rank {rank}")]
+    Axis { op: &'static str, arg: &'static str, axis: i64, rank: usize },
+
+    #[error("{op}: {got} in the index expression, expected {expected}")]
+    TooManyIndices { op: &'static str, got: usize, expected: String },
+
+    // Memory
+    #[error("{op}: {arg} is read-only and can't be written in place")]
+    ReadOnly { op: &'static str, arg: &'static str },
+    #[error("{op}: {arg} has elements that overlap in memory and can't be written in place")]
+    SelfOverlap { op: &'static str, arg: &'static str },
+    #[error("out of memory: could not allocate {bytes} bytes")]
+    OutOfMemory { bytes: usize },
+    #[error("{what} lies outside of the {len} bytes of its memory")]
+    OutOfBounds { what: &'static str, len: usize },
+}
+
+fn at_text(position: &[usize]) -> String {
+    if position.is_empty() { String::new() } else { format!("{position:?}") }
+}
+
+impl Error {
+    /// The Python exception that this error becomes.
+    pub fn kind(&self) -> ErrorKind {
+        use Error::*;
+        match self {
+            DTypeMismatch { .. } | DType { .. } | Undefined { .. } | Scalar { .. } => {
+                ErrorKind::Type
+            }
+            Shape { .. }
+            | Broadcast { .. }
+            | BroadcastTogether { .. }
+            | Rank { .. }
+            | TooShort { .. }
+            | Reshape { .. }
+            | SourceTooShort { .. }
+            | Argument { .. }
+            | TooLarge { .. }
+            | ReadOnly { .. }
+            | SelfOverlap { .. } => ErrorKind::Value,
+            Index { .. } | Axis { .. } | TooManyIndices { .. } => ErrorKind::Index,
+            OutOfMemory { .. } | OutOfBounds { .. } => ErrorKind::Runtime,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_name_operation_argument_expected_and_got() {
+        let short = Error::SourceTooShort { op: "masked_scatter", arg: "source", have: 2, need: 3 };
+        assert_eq!(short.to_string(), "masked_scatter: source has 2 elements, mask selects 3");
+        let at = |position| Error::Index {
+            op: "scatter",
+            arg: "index",
+            position,
+            value: 7,
+            axis: 0,
+            size: 3,
+        };
+        let text = "is 7, out of range for axis 0 of size 3";
+        assert_eq!(at(vec![1]).to_string(), format!("scatter: index[1] {text}"));
+        assert_eq!(at(vec![]).to_string(), format!("scatter: index {text}"));
+    }
+}

@@ -1,0 +1,349 @@
+//! Where the elements of a tensor lie: shape, byte strides, byte offset.
+//!
+//! Strides are bytes, not elements, so that a field of a packed record is a layout like any other.
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::{Error, ResolvedSlice, Result};
+
+/// Sizes, one a dimension.
+pub type Shape = SmallVec<[usize; 6]>;
+/// Byte distances, one a dimension.
+pub type Strides = SmallVec<[isize; 6]>;
+
+/// Shape, strides and the offset of the first element, all in bytes but the shape.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Layout {
+    shape: Shape,
+    strides: Strides,
+    offset: usize,
+}
+
+impl Layout {
+    /// Row-major without gaps. Fails when the bytes don't fit in an `isize`.
+    pub fn contiguous(op: &'static str, shape: &[usize], size: usize) -> Result<Self> {
+        let too_large = || Error::TooLarge { op, shape: shape.to_vec() };
+        let mut strides: Strides = smallvec![0; shape.len()];
+        if !shape.contains(&0) {
+            let mut bytes = size;
+            for (stride, &dim) in strides.iter_mut().zip(shape).rev() {
+                *stride = bytes as isize;
+                bytes = bytes.checked_mul(dim).ok_or_else(too_large)?;
+            }
+            isize::try_from(bytes).map_err(|_| too_large())?;
+        }
+        Ok(Layout { shape: shape.into(), strides, offset: 0 })
+    }
+
+    /// Any shape, strides and offset; who holds the memory checks [`Layout::extent`].
+    ///
+    /// # Panics
+    /// When `shape` and `strides` differ in length.
+    pub fn strided(shape: Shape, strides: Strides, offset: usize) -> Self {
+        assert_eq!(shape.len(), strides.len(), "one stride a dimension");
+        Layout { shape, strides, offset }
+    }
+
+    /// Sizes.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Byte strides.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// Bytes from the start of the memory to the element at index 0, 0, ….
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// How many dimensions.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// How many elements.
+    ///
+    /// A layout that passed [`Layout::extent`] may still repeat elements (stride 0) past any
+    /// count; such a product saturates, and whoever allocates for it gets an error.
+    pub fn numel(&self) -> usize {
+        if self.shape.contains(&0) {
+            return 0;
+        }
+        self.shape.iter().fold(1, |n, &dim| n.saturating_mul(dim))
+    }
+
+    /// The range of bytes that the elements touch, or `None` when it leaves the address space
+    /// or begins before byte 0.
+    pub fn extent(&self, size: usize) -> Option<std::ops::Range<usize>> {
+        if self.shape.contains(&0) {
+            return Some(self.offset..self.offset);
+        }
+        let (mut low, mut high) = (self.offset as i128, self.offset as i128);
+        for (&dim, &stride) in self.shape.iter().zip(&self.strides) {
+            let span = (dim as i128 - 1).checked_mul(stride as i128)?;
+            if span < 0 {
+                low = low.checked_add(span)?;
+            } else {
+                high = high.checked_add(span)?;
+            }
+        }
+        let high = high.checked_add(size as i128)?;
+        let fits = low >= 0 && high <= isize::MAX as i128;
+        fits.then_some(low as usize..high as usize)
+    }
+
+    /// Whether the elements lie row-major without gaps; the offset may be anything.
+    pub fn is_contiguous(&self, size: usize) -> bool {
+        if self.shape.contains(&0) {
+            return true;
+        }
+        let mut expected = size as isize;
+        for (&dim, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            if dim != 1 {
+                if stride != expected {
+                    return false;
+                }
+                expected = stride * dim as isize;
+            }
+        }
+        true
+    }
+
+    /// Whether two elements may share a byte.
+    ///
+    /// Exact for everything that slicing, transposing and broadcasting make; hand-made
+    /// interleavings of two strides that just miss each other also count as overlapping.
+    pub fn overlaps_itself(&self, size: usize) -> bool {
+        if self.shape.contains(&0) {
+            return false;
+        }
+        let mut dims: SmallVec<[(usize, usize); 6]> = self
+            .shape
+            .iter()
+            .zip(&self.strides)
+            .filter(|(dim, _)| **dim > 1)
+            .map(|(&dim, &stride)| (stride.unsigned_abs(), dim))
+            .collect();
+        dims.sort_unstable();
+        let mut reach = size as u128;
+        for (stride, dim) in dims {
+            if (stride as u128) < reach {
+                return true;
+            }
+            reach += stride as u128 * (dim as u128 - 1);
+        }
+        false
+    }
+
+    /// The positions of `slice` on `axis`.
+    pub fn slice(&self, axis: usize, slice: ResolvedSlice) -> Self {
+        let mut out = self.clone();
+        out.shape[axis] = slice.len;
+        if slice.len > 0 {
+            out.advance(axis, slice.start);
+            // A single position is never stepped from; its stride may not even fit.
+            if slice.len > 1 {
+                out.strides[axis] *= slice.step;
+            }
+        }
+        out
+    }
+
+    /// One position of `axis`, which is dropped.
+    pub fn select(&self, axis: usize, position: usize) -> Self {
+        let mut out = self.clone();
+        out.advance(axis, position);
+        out.remove_axis(axis);
+        out
+    }
+
+    /// Moves the origin along `axis`; zero-size layouts have no origin to move.
+    fn advance(&mut self, axis: usize, position: usize) {
+        if !self.shape.contains(&0) {
+            let step = self.strides[axis] * position as isize;
+            self.offset = self.offset.wrapping_add_signed(step);
+        }
+    }
+
+    fn remove_axis(&mut self, axis: usize) {
+        self.shape.remove(axis);
+        self.strides.remove(axis);
+    }
+
+    /// The layout without `axis`, at its position 0.
+    pub fn without_axis(&self, axis: usize) -> Self {
+        let mut out = self.clone();
+        out.remove_axis(axis);
+        out
+    }
+
+    /// A dimension of size 1 before `axis`.
+    pub fn insert_axis(&self, axis: usize) -> Self {
+        let mut out = self.clone();
+        out.shape.insert(axis, 1);
+        out.strides.insert(axis, 0);
+        out
+    }
+
+    /// The diagonal of two different axes: both dropped, the diagonal last.
+    pub fn diagonal(&self, offset: i64, axis1: usize, axis2: usize) -> Self {
+        let (rows, cols) = (self.shape[axis1], self.shape[axis2]);
+        let len = diagonal_len(rows, cols, offset);
+        let mut out = self.clone();
+        if len > 0 {
+            let start = offset.unsigned_abs() as usize;
+            out.advance(if offset >= 0 { axis2 } else { axis1 }, start);
+        }
+        // An entry of length 1 is never stepped from, and the sum of two strides might not fit.
+        let stride = if len > 1 { self.strides[axis1] + self.strides[axis2] } else { 0 };
+        out.remove_axis(axis1.max(axis2));
+        out.remove_axis(axis1.min(axis2));
+        out.shape.push(len);
+        out.strides.push(stride);
+        out
+    }
+
+    /// The axes in the order of `perm`, a permutation of them.
+    pub fn transpose(&self, perm: &[usize]) -> Self {
+        Layout {
+            shape: perm.iter().map(|&axis| self.shape[axis]).collect(),
+            strides: perm.iter().map(|&axis| self.strides[axis]).collect(),
+            offset: self.offset,
+        }
+    }
+
+    /// Stretched to `shape` by NumPy's rules, or `None` where they don't allow it.
+    pub fn broadcast_to(&self, shape: &[usize]) -> Option<Self> {
+        let extra = shape.len().checked_sub(self.rank())?;
+        let mut strides: Strides = smallvec![0; shape.len()];
+        for (axis, (&dim, &stride)) in self.shape.iter().zip(&self.strides).enumerate() {
+            match (dim, shape[extra + axis]) {
+                (have, want) if have == want => strides[extra + axis] = stride,
+                (1, _) => {}
+                _ => return None,
+            }
+        }
+        Some(Layout { shape: shape.into(), strides, offset: self.offset })
+    }
+
+    /// The same elements in row-major order under another shape, as a view, or `None` when
+    /// strides can't say that. The counts of elements must agree.
+    pub fn reshape(&self, shape: &[usize]) -> Option<Self> {
+        let mut strides: Strides = smallvec![0; shape.len()];
+        if !self.shape.contains(&0) {
+            // Old dimensions of size 1 carry no stride worth keeping.
+            let old: SmallVec<[(usize, isize); 6]> = (self.shape.iter().copied())
+                .zip(self.strides.iter().copied())
+                .filter(|(dim, _)| *dim != 1)
+                .collect();
+            let (mut next, mut axis) = (0, 0);
+            while next < old.len() {
+                // The smallest groups of old and new dimensions with equal products.
+                let (group, new_group) = (next, axis);
+                let (mut have, mut want) = (old[next].0, *shape.get(axis)?);
+                (next, axis) = (next + 1, axis + 1);
+                while have != want {
+                    if have < want {
+                        let (dim, _) = *old.get(next)?;
+                        have = have.checked_mul(dim)?;
+                        next += 1;
+                    } else {
+                        want = want.checked_mul(*shape.get(axis)?)?;
+                        axis += 1;
+                    }
+                }
+                let joined = old[group..next]
+                    .windows(2)
+                    .all(|pair| pair[0].1 == pair[1].1.wrapping_mul(pair[1].0 as isize));
+                if !joined {
+                    return None;
+                }
+                let mut stride = old[next - 1].1;
+                for axis in (new_group..axis).rev() {
+                    strides[axis] = stride;
+                    stride = stride.wrapping_mul(shape[axis] as isize);
+                }
+            }
+        }
+        Some(Layout { shape: shape.into(), strides, offset: self.offset })
+    }
+}
+
+/// The length of the diagonal at `offset` of a `rows x cols` matrix.
+pub(crate) fn diagonal_len(rows: usize, cols: usize, offset: i64) -> usize {
+    let shift = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
+    if offset >= 0 {
+        rows.min(cols.saturating_sub(shift))
+    } else {
+        rows.saturating_sub(shift).min(cols)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Slice;
+
+    fn layout(shape: &[usize]) -> Layout {
+        Layout::contiguous("test", shape, 4).expect("small")
+    }
+
+    #[test]
+    fn sizes_that_overflow_are_an_error() {
+        assert!(Layout::contiguous("test", &[usize::MAX, 2], 1).is_err());
+        assert!(Layout::contiguous("test", &[1 << 62], 4).is_err());
+        assert!(Layout::contiguous("test", &[usize::MAX, usize::MAX, 0], 16).is_ok());
+    }
+
+    #[test]
+    fn reshape_views_where_strides_allow() {
+        let x = layout(&[2, 3, 4]);
+        assert_eq!(x.reshape(&[6, 4]), Some(layout(&[6, 4])));
+        assert_eq!(x.reshape(&[1, 24, 1]).map(|l| l.is_contiguous(4)), Some(true));
+        let t = x.transpose(&[1, 0, 2]);
+        assert_eq!(t.reshape(&[6, 4]), None);
+        assert_eq!(
+            t.reshape(&[3, 2, 2, 2]).map(|l| l.strides().to_vec()),
+            Some(vec![16, 48, 8, 4])
+        );
+        let reversed = x.slice(0, Slice::new(None, None, -1).resolve(2).expect("step"));
+        assert_eq!(reversed.reshape(&[2, 12]).map(|l| l.strides().to_vec()), Some(vec![-48, 4]));
+        assert_eq!(reversed.reshape(&[24]), None);
+        assert_eq!(layout(&[]).reshape(&[1, 1]).map(|l| l.numel()), Some(1));
+        assert_eq!(layout(&[2, 0]).reshape(&[0, 5]).map(|l| l.numel()), Some(0));
+    }
+
+    #[test]
+    fn extent_covers_negative_strides() {
+        let x = layout(&[4]).slice(0, Slice::new(None, None, -1).resolve(4).expect("step"));
+        assert_eq!((x.offset(), x.extent(4)), (12, Some(0..16)));
+        let before = Layout::strided(Shape::from_slice(&[2]), Strides::from_slice(&[-4]), 0);
+        assert_eq!(before.extent(4), None);
+    }
+
+    #[test]
+    fn overlap_is_seen() {
+        let x = layout(&[3, 4]);
+        assert!(!x.overlaps_itself(4));
+        assert!(!x.transpose(&[1, 0]).overlaps_itself(4));
+        assert!(!x.diagonal(1, 0, 1).overlaps_itself(4));
+        assert!(layout(&[1, 4]).broadcast_to(&[3, 4]).is_some_and(|l| l.overlaps_itself(4)));
+        let windows = Layout::strided(Shape::from_slice(&[3, 2]), Strides::from_slice(&[4, 4]), 0);
+        assert!(windows.overlaps_itself(4));
+    }
+
+    #[test]
+    fn diagonals_end_at_the_edges() {
+        for (rows, cols) in [(0, 3), (1, 1), (3, 5), (5, 3)] {
+            for offset in -7..=7 {
+                let naive = (0..rows as i64).filter(|r| (0..cols as i64).contains(&(r + offset)));
+                assert_eq!(diagonal_len(rows, cols, offset), naive.count());
+            }
+            assert_eq!(diagonal_len(rows, cols, i64::MIN), 0);
+            assert_eq!(diagonal_len(rows, cols, i64::MAX), 0);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What a tensor is, before any device holds one: dtypes, dimensions, layouts and errors.
+//!
+//! Nothing here touches memory; the devices and the operations are built on these words.
+#![forbid(unsafe_code)]
+
+mod dim;
+mod dtype;
+mod error;
+mod layout;
+mod meta;
+mod slice;
+mod words;
+
+pub use dim::{Dim, Symbol};
+pub use dtype::{DType, Kind};
+pub use error::{Error, ErrorKind, Result, ShapeText};
+pub use layout::{Layout, Shape, Strides};
+pub use meta::{Dims, Meta, axis_of, broadcast_dims, expect_shape};
+pub use slice::{ResolvedSlice, Slice};
+pub use words::{Arithmetic, Combine, Comparison, Reduce, Triangle};

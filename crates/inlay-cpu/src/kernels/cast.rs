@@ -1,0 +1,112 @@
+//! From one dtype to another.
+
+use half::{bf16, f16};
+use num_complex::{Complex32, Complex64};
+
+use crate::number::dispatch;
+use crate::walk::Walk;
+use crate::{Bool8, Dst, Src};
+
+/// Writes every element of `src`, as a number of the dtype of `dst`, to the same index.
+///
+/// Floats become integers by cutting off the fraction, ending at the type's ends, NaN at 0;
+/// integers wrap; whatever is not 0 is true. Complex numbers become only complex ones or bool.
+pub fn cast(dst: Dst<'_>, src: Src<'_>) {
+    dispatch!(src.dtype(), S => dispatch!(dst.dtype(), D => map::<S, D>(dst, src)));
+}
+
+fn map<S: CastFrom, D: CastTo>(dst: Dst<'_>, src: Src<'_>) {
+    dst.expect_apart(&src);
+    let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
+    walk.parallel(size_of::<S>() + size_of::<D>(), |run| {
+        for k in 0..run.len as isize {
+            let at = |n: usize| run.offsets[n] + k * run.strides[n];
+            // SAFETY: the walk stays inside of both layouts, which lie apart.
+            unsafe {
+                let value = src.origin().offset(at(1)).cast::<S>().read_unaligned();
+                dst.origin().offset(at(0)).cast::<D>().write_unaligned(value.to::<D>());
+            }
+        }
+    });
+}
+
+/// A source: hands itself on in a type that holds it exactly.
+trait CastFrom: Copy {
+    fn to<D: CastTo>(self) -> D;
+}
+
+/// A destination: takes each of those types, rounding once.
+trait CastTo: Copy {
+    fn from_i64(value: i64) -> Self;
+    fn from_u64(value: u64) -> Self;
+    fn from_f32(value: f32) -> Self;
+    fn from_f64(value: f64) -> Self;
+    fn from_complex(value: Complex64) -> Self;
+}
+
+macro_rules! cast_from {
+    ($($t:ty => $method:ident, |$value:ident| $to:expr);* $(;)?) => { $(
+        impl CastFrom for $t {
+            #[inline]
+            fn to<D: CastTo>(self) -> D {
+                let $value = self;
+                D::$method($to)
+            }
+        }
+    )* };
+}
+cast_from!(
+    Bool8 => from_u64, |x| u64::from(x.get());
+    u8 => from_u64, |x| u64::from(x);
+    u16 => from_u64, |x| u64::from(x);
+    u32 => from_u64, |x| u64::from(x);
+    u64 => from_u64, |x| x;
+    i8 => from_i64, |x| i64::from(x);
+    i16 => from_i64, |x| i64::from(x);
+    i32 => from_i64, |x| i64::from(x);
+    i64 => from_i64, |x| x;
+    f16 => from_f32, |x| x.to_f32();
+    bf16 => from_f32, |x| x.to_f32();
+    f32 => from_f32, |x| x;
+    f64 => from_f64, |x| x;
+    Complex32 => from_complex, |x| Complex64::new(x.re.into(), x.im.into());
+    Complex64 => from_complex, |x| x;
+);
+
+macro_rules! cast_to {
+    ($($t:ty, ($int:ident, $f32:ident, $f64:ident, $complex:ident) =>
+        $i:expr, $u:expr, $narrow:expr, $wide:expr, $c:expr);* $(;)?) => { $(
+        impl CastTo for $t {
+            fn from_i64($int: i64) -> $t { $i }
+            fn from_u64($int: u64) -> $t { $u }
+            fn from_f32($f32: f32) -> $t { $narrow }
+            fn from_f64($f64: f64) -> $t { $wide }
+            fn from_complex($complex: Complex64) -> $t { $c }
+        }
+    )* };
+}
+macro_rules! cast_to_primitive {
+    ($($t:ty),*) => {
+        cast_to!($($t, (n, s, d, c) => n as $t, n as $t, s as $t, d as $t, c.re as $t);*);
+    };
+}
+// Inference refuses complex to real, so the real part alone is never what a user gets.
+cast_to_primitive!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
+cast_to!(
+    Bool8, (n, s, d, c) =>
+        Bool8::new(n != 0), Bool8::new(n != 0), Bool8::new(s != 0.0), Bool8::new(d != 0.0),
+        Bool8::new(c.re != 0.0 || c.im != 0.0);
+    // The const conversions round from f64 once; the others may go through f32 and round twice.
+    f16, (n, s, d, c) =>
+        f16::from_f64_const(n as f64), f16::from_f64_const(n as f64), f16::from_f32(s),
+        f16::from_f64_const(d), f16::from_f64_const(c.re);
+    bf16, (n, s, d, c) =>
+        bf16::from_f64_const(n as f64), bf16::from_f64_const(n as f64), bf16::from_f32(s),
+        bf16::from_f64_const(d), bf16::from_f64_const(c.re);
+    Complex32, (n, s, d, c) =>
+        Complex32::new(n as f32, 0.0), Complex32::new(n as f32, 0.0), Complex32::new(s, 0.0),
+        Complex32::new(d as f32, 0.0), Complex32::new(c.re as f32, c.im as f32);
+    Complex64, (n, s, d, c) =>
+        Complex64::new(n as f64, 0.0), Complex64::new(n as f64, 0.0), Complex64::new(s.into(), 0.0),
+        Complex64::new(d, 0.0), c;
+);

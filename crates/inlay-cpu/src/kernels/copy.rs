@@ -1,0 +1,71 @@
+//! Copies a view to a view of the same shape.
+
+use crate::number::dispatch_width;
+use crate::walk::Walk;
+use crate::{Dst, Src};
+
+/// Writes every element of `src` to the same index of `dst`.
+pub fn copy(dst: Dst<'_>, src: Src<'_>) {
+    dst.expect_apart(&src);
+    let size = dst.same_size(&src);
+    let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
+    dispatch_width!(size, W => walk.parallel(2 * size, |run| {
+        let [to, from] = run.offsets;
+        // SAFETY: the walk stays inside of both layouts, which lie apart.
+        unsafe {
+            move_run::<W>(
+                dst.origin().offset(to), run.strides[0],
+                src.origin().offset(from), run.strides[1], run.len,
+            );
+        }
+    }));
+}
+
+/// Moves `len` words from equally spaced places to equally spaced places.
+///
+/// # Safety
+/// All of them can be read and written, and no source is a destination.
+#[inline]
+pub(super) unsafe fn move_run<W: Copy>(
+    to: *mut u8,
+    to_stride: isize,
+    from: *const u8,
+    from_stride: isize,
+    len: usize,
+) {
+    let size = size_of::<W>() as isize;
+    // SAFETY: the caller's promise; unaligned access asks for no alignment.
+    unsafe {
+        if to_stride == size && from_stride == size {
+            std::ptr::copy_nonoverlapping(from, to, len * size as usize);
+        } else if from_stride == 0 {
+            let word = from.cast::<W>().read_unaligned();
+            fill_run(to, to_stride, word, len);
+        } else {
+            for k in 0..len as isize {
+                let word = from.offset(k * from_stride).cast::<W>().read_unaligned();
+                to.offset(k * to_stride).cast::<W>().write_unaligned(word);
+            }
+        }
+    }
+}
+
+/// Writes `word` to `len` equally spaced places.
+///
+/// # Safety
+/// All of them can be written.
+#[inline]
+pub(super) unsafe fn fill_run<W: Copy>(to: *mut u8, to_stride: isize, word: W, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if to_stride == size_of::<W>() as isize {
+            for k in 0..len {
+                to.cast::<W>().add(k).write_unaligned(word);
+            }
+        } else {
+            for k in 0..len as isize {
+                to.offset(k * to_stride).cast::<W>().write_unaligned(word);
+            }
+        }
+    }
+}

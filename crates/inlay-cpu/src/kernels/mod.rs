@@ -1,0 +1,28 @@
+//! The kernels: each takes views, and knows nothing of operations.
+//!
+//! A kernel allocates and checks before its first write, and its result depends neither on the
+//! number of threads nor on how the layouts lie in memory.
+
+mod cast;
+mod copy;
+mod elements;
+mod groups;
+mod mask;
+mod pointwise;
+mod positions;
+mod reducer;
+mod rows;
+mod sum;
+mod triangle;
+mod values;
+
+pub use cast::cast;
+pub use copy::copy;
+pub use elements::{gather_elements, scatter_elements};
+pub use mask::{Bits, compress, expand};
+pub use pointwise::{arithmetic, compare, select};
+pub use positions::Positions;
+pub use rows::{gather_rows, scatter_rows};
+pub use sum::sum;
+pub use triangle::{keep_triangle, triangle_indices, triangle_largest, triangle_len};
+pub use values::{load, store};

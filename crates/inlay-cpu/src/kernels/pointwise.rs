@@ -1,0 +1,109 @@
+//! Element by element: arithmetic, comparison, selection.
+
+use inlay_core::{Arithmetic, Comparison};
+
+use crate::number::{Field, Number, Ordered, dispatch, dispatch_width};
+use crate::walk::Walk;
+use crate::{Bool8, Dst, Src};
+
+/// `dst = a (op) b`, all of one dtype and shape. Division is for floats and complex numbers.
+pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
+    assert!(a.dtype() == b.dtype() && a.dtype() == dst.dtype(), "one dtype");
+    match op {
+        Arithmetic::Add => dispatch!(a.dtype(), T => map(dst, a, b, |a: T, b: T| {
+            T::narrow(T::acc_add(a.widen(), b.widen()))
+        })),
+        Arithmetic::Multiply => dispatch!(a.dtype(), T => map(dst, a, b, |a: T, b: T| {
+            T::narrow(T::acc_mul(a.widen(), b.widen()))
+        })),
+        Arithmetic::Subtract => dispatch!(a.dtype(), T => map(dst, a, b, <T as Number>::sub)),
+        Arithmetic::Divide => dispatch!(field a.dtype(), T => map(dst, a, b, <T as Field>::div),
+            else unreachable!("inference casts {} before it divides", a.dtype())),
+    }
+}
+
+/// `dst = a (op) b` as bool; `a` and `b` of one dtype, all of one shape.
+pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
+    assert!(a.dtype() == b.dtype(), "one dtype");
+    macro_rules! with {
+        ($T:ident, $a:ident, $b:ident => $value:expr) => {
+            map(dst, a, b, |$a: $T, $b: $T| Bool8::new($value))
+        };
+    }
+    macro_rules! order {
+        ($T:ident, $a:ident, $b:ident => $value:expr) => {
+            dispatch!(ordered a.dtype(), $T => with!($T, $a, $b => $value),
+                else unreachable!("inference refuses an order of {}", a.dtype()))
+        };
+    }
+    match op {
+        Comparison::Equal => dispatch!(a.dtype(), T => with!(T, a, b => T::equal(a, b))),
+        Comparison::NotEqual => dispatch!(a.dtype(), T => with!(T, a, b => !T::equal(a, b))),
+        Comparison::Less => order!(T, a, b => T::less(a, b)),
+        Comparison::LessEqual => order!(T, a, b => T::less_equal(a, b)),
+        Comparison::Greater => order!(T, a, b => T::less(b, a)),
+        Comparison::GreaterEqual => order!(T, a, b => T::less_equal(b, a)),
+    }
+}
+
+/// `dst = if condition { a } else { b }`, all of one shape. `b` may be `None` when `dst` holds it
+/// already.
+pub fn select(dst: Dst<'_>, condition: Src<'_>, a: Src<'_>, b: Option<Src<'_>>) {
+    dst.expect_apart(&condition);
+    dst.expect_apart(&a);
+    let size = dst.same_size(&a);
+    let b = match b {
+        Some(b) => {
+            dst.expect_apart(&b);
+            dst.same_size(&b);
+            b
+        }
+        None => dst.as_src(),
+    };
+    let layouts = [dst.layout(), condition.layout(), a.layout(), b.layout()];
+    let walk = Walk::in_memory_order(layouts);
+    dispatch_width!(size, W => walk.parallel(3 * size + 1, |run| {
+        for k in 0..run.len as isize {
+            let at = |n: usize| run.offsets[n] + k * run.strides[n];
+            // SAFETY: the walk stays inside of all layouts.
+            unsafe {
+                let chosen = condition.origin().offset(at(1)).cast::<Bool8>().read().get();
+                let (x, y) = (a.origin().offset(at(2)), b.origin().offset(at(3)));
+                let from = if chosen { x } else { y };
+                let word = from.cast::<W>().read_unaligned();
+                dst.origin().offset(at(0)).cast::<W>().write_unaligned(word);
+            }
+        }
+    }));
+}
+
+fn map<T: Copy, U: Copy>(dst: Dst<'_>, a: Src<'_>, b: Src<'_>, f: impl Fn(T, T) -> U + Sync) {
+    dst.expect_apart(&a);
+    dst.expect_apart(&b);
+    let walk = Walk::in_memory_order([dst.layout(), a.layout(), b.layout()]);
+    let (size, wide) = (size_of::<T>(), size_of::<U>());
+    walk.parallel(2 * size + wide, |run| {
+        let [step, step_a, step_b] = run.strides;
+        // SAFETY: the walk stays inside of all layouts, and the source lie apart from `dst`.
+        unsafe {
+            let to = dst.origin().offset(run.offsets[0]);
+            let (a, b) = (a.origin().offset(run.offsets[1]), b.origin().offset(run.offsets[2]));
+            let at = |p: *const u8, k: isize, step: isize| {
+                p.offset(k * step).cast::<T>().read_unaligned()
+            };
+            // The loops that the compiler can turn into vectors have constant steps.
+            let (size, wide) = (size as isize, wide as isize);
+            let len = run.len as isize;
+            let put =
+                |k: isize, step, value: U| to.offset(k * step).cast::<U>().write_unaligned(value);
+            if step == wide && step_a == size && step_b == size {
+                (0..len).for_each(|k| put(k, wide, f(at(a, k, size), at(b, k, size))));
+            } else if step == wide && step_a == size && step_b == 0 {
+                let b = at(b, 0, 0);
+                (0..len).for_each(|k| put(k, wide, f(at(a, k, size), b)));
+            } else {
+                (0..len).for_each(|k| put(k, step, f(at(a, k, step_a), at(b, k, step_b))));
+            }
+        }
+    });
+}

@@ -1,0 +1,15 @@
+//! The CPU: its memory, its threads, and the kernels that move bytes on layouts.
+//!
+//! This is the one CPU room with `unsafe`. Its public face is safe: memory is reached through
+//! locked buffers, and a view's bounds are proved when it is made.
+
+pub mod kernels;
+pub mod memory;
+mod number;
+pub mod threads;
+mod view;
+mod walk;
+
+pub use memory::Buffer;
+pub use number::{Bool8, Element};
+pub use view::{Dst, Src};

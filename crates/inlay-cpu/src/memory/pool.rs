@@ -1,0 +1,173 @@
+//! The pool: blocks that were used once and wait, by size class, to be used again.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use inlay_core::{Error, Result};
+
+use super::block::Block;
+
+/// Smaller blocks go straight to the allocator, which is fast and returns warm pages.
+const POOLED: usize = 64 << 10;
+
+/// How much the pool keeps unless told otherwise.
+const DEFAULT_LIMIT: usize = 512 << 20;
+
+static FREE: Mutex<BTreeMap<usize, Vec<Block>>> = Mutex::new(BTreeMap::new());
+static CACHED: AtomicUsize = AtomicUsize::new(0);
+static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+static FRESH: AtomicUsize = AtomicUsize::new(0);
+static REUSED: AtomicUsize = AtomicUsize::new(0);
+
+/// What the pool holds and has done, in bytes and blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stats {
+    /// Bytes of blocks that tensors and kernels hold now.
+    pub in_use: usize,
+    /// The most that `in_use` has been.
+    pub peak: usize,
+    /// Bytes of blocks that wait to be used again.
+    pub cached: usize,
+    /// The most that `cached` may be.
+    pub limit: usize,
+    /// Blocks taken from the system.
+    pub fresh: usize,
+    /// Blocks that served again.
+    pub reused: usize,
+}
+
+/// What the pool holds and has done.
+pub fn stats() -> Stats {
+    Stats {
+        in_use: IN_USE.load(Relaxed),
+        peak: PEAK.load(Relaxed),
+        cached: CACHED.load(Relaxed),
+        limit: limit(),
+        fresh: FRESH.load(Relaxed),
+        reused: REUSED.load(Relaxed),
+    }
+}
+
+/// Returns all waiting blocks to the system.
+pub fn empty_cache() {
+    trim(0);
+}
+
+/// Sets how many bytes may wait to be used again, and returns what is above it to the system.
+pub fn set_cache_limit(bytes: usize) {
+    LIMIT.store(bytes.min(usize::MAX - 1), Relaxed);
+    trim(bytes);
+}
+
+fn limit() -> usize {
+    match LIMIT.load(Relaxed) {
+        usize::MAX => {
+            let from_env = std::env::var("INLAY_CACHE_LIMIT").ok().and_then(|v| v.parse().ok());
+            let bytes = from_env.unwrap_or(DEFAULT_LIMIT).min(usize::MAX - 1);
+            LIMIT.store(bytes, Relaxed);
+            bytes
+        }
+        bytes => bytes,
+    }
+}
+
+/// Four classes a doubling: at most a quarter of a block is unused.
+fn class_of(len: usize) -> Option<usize> {
+    if len < POOLED {
+        return Some(len);
+    }
+    let step = (len.checked_next_power_of_two()? / 8).max(4096);
+    len.checked_next_multiple_of(step).filter(|&len| isize::try_from(len).is_ok())
+}
+
+/// The free list, if nobody else holds it. Nobody waits for it: whoever comes second uses the
+/// system's allocator, and so does a forked child whose parent held the lock in another thread.
+fn free_list() -> Option<MutexGuard<'static, BTreeMap<usize, Vec<Block>>>> {
+    match FREE.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// A block of at least `len` initialized bytes of no particular value.
+pub(super) fn take(len: usize) -> Result<Block> {
+    let class = class_of(len).ok_or(Error::OutOfMemory { bytes: len })?;
+    let recycled = if class >= POOLED {
+        free_list().and_then(|mut free| free.get_mut(&class)?.pop())
+    } else {
+        None
+    };
+    let block = match recycled {
+        Some(block) => {
+            CACHED.fetch_sub(class, Relaxed);
+            REUSED.fetch_add(1, Relaxed);
+            block
+        }
+        None => {
+            let block = Block::new(class).or_else(|| {
+                empty_cache();
+                Block::new(class)
+            });
+            FRESH.fetch_add(1, Relaxed);
+            block.ok_or(Error::OutOfMemory { bytes: len })?
+        }
+    };
+    let in_use = IN_USE.fetch_add(class, Relaxed) + class;
+    PEAK.fetch_max(in_use, Relaxed);
+    Ok(block)
+}
+
+/// Takes a block back.
+pub(super) fn give(block: Block) {
+    let class = block.len();
+    IN_USE.fetch_sub(class, Relaxed);
+    if class < POOLED || CACHED.load(Relaxed).saturating_add(class) > limit() {
+        return;
+    }
+    if let Some(mut free) = free_list() {
+        free.entry(class).or_default().push(block);
+        CACHED.fetch_add(class, Relaxed);
+    }
+}
+
+fn trim(target: usize) {
+    let mut dropped = Vec::new();
+    if let Some(mut free) = free_list() {
+        while CACHED.load(Relaxed) > target {
+            let Some((&class, blocks)) = free.iter_mut().next_back() else { break };
+            match blocks.pop() {
+                Some(block) => {
+                    CACHED.fetch_sub(class, Relaxed);
+                    dropped.push(block);
+                }
+                None => {
+                    free.remove(&class);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_waste_at_most_a_quarter() {
+        for len in (POOLED..POOLED * 40).step_by(4099) {
+            let class = class_of(len).expect("small");
+            assert!(class >= len && class - len <= len / 4 + 4096, "{len} in {class}");
+        }
+        assert_eq!(class_of(usize::MAX), None);
+        assert_eq!(class_of(isize::MAX as usize), None);
+    }
+
+    #[test]
+    fn a_size_beyond_the_machine_is_an_error() {
+        assert!(take(1 << 60).is_err());
+    }
+}

@@ -1,0 +1,305 @@
+//! What kernels need to know of the fifteen element types.
+//!
+//! Every pattern of bits is a value of each of these types, so elements can be read from any
+//! memory, aligned or not.
+
+use half::{bf16, f16};
+use inlay_core::DType;
+use num_complex::{Complex32, Complex64};
+
+use crate::memory::Plain;
+
+/// A bool as it lies in memory: foreign bytes other than 0 and 1 count as true.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Bool8(u8);
+
+impl Bool8 {
+    /// The byte of a bool.
+    pub fn new(value: bool) -> Self {
+        Bool8(u8::from(value))
+    }
+
+    /// The bool of a byte.
+    pub fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// A Rust type that tensors hold.
+pub trait Element: Copy + Send + Sync + 'static {
+    /// Its dtype.
+    const DTYPE: DType;
+    /// How it lies in memory.
+    type Stored: Number;
+    /// To memory.
+    fn store(self) -> Self::Stored;
+    /// From memory.
+    fn load(stored: Self::Stored) -> Self;
+}
+
+/// Numbers that can be added and multiplied: all fifteen.
+pub trait Number: Copy + Send + Sync + 'static {
+    /// Its dtype.
+    const DTYPE: DType;
+    /// In which sums and products are taken, to be rounded once at the end.
+    type Acc: Plain;
+    /// In which sums for means are taken; it can't overflow.
+    type MeanAcc: Plain;
+
+    /// To the accumulator.
+    fn widen(self) -> Self::Acc;
+    /// From the accumulator, rounding once.
+    fn narrow(acc: Self::Acc) -> Self;
+    /// Sum of accumulators; integers wrap.
+    fn acc_add(a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// Product of accumulators; integers wrap.
+    fn acc_mul(a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// To the mean's accumulator.
+    fn mean_widen(self) -> Self::MeanAcc;
+    /// Sum of mean accumulators.
+    fn mean_add(a: Self::MeanAcc, b: Self::MeanAcc) -> Self::MeanAcc;
+    /// The sum of `count` numbers divided by it; integers round down.
+    fn mean_of(sum: Self::MeanAcc, count: usize) -> Self;
+    /// Difference; integers wrap.
+    fn sub(a: Self, b: Self) -> Self;
+    /// Whether they are equal.
+    fn equal(a: Self, b: Self) -> bool;
+}
+
+/// Numbers with an order: all but the complex ones.
+pub(crate) trait Ordered: Number {
+    /// The larger, or NaN if one is.
+    fn max(a: Self, b: Self) -> Self;
+    /// The smaller, or NaN if one is.
+    fn min(a: Self, b: Self) -> Self;
+    /// Whether `a < b`.
+    fn less(a: Self, b: Self) -> bool;
+    /// Whether `a <= b`.
+    fn less_equal(a: Self, b: Self) -> bool;
+}
+
+/// Numbers that divide to their own type: floats and complex.
+pub(crate) trait Field: Number {
+    /// Quotient.
+    fn div(a: Self, b: Self) -> Self;
+}
+
+macro_rules! element {
+    ($($t:ty => $dtype:ident),*) => { $(
+        impl Element for $t {
+            const DTYPE: DType = DType::$dtype;
+            type Stored = $t;
+            fn store(self) -> $t { self }
+            fn load(stored: $t) -> $t { stored }
+        }
+    )* };
+}
+element!(u8 => U8, i8 => I8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64);
+element!(f16 => F16, bf16 => BF16, f32 => F32, f64 => F64, Complex32 => C64, Complex64 => C128);
+
+impl Element for bool {
+    const DTYPE: DType = DType::Bool;
+    type Stored = Bool8;
+    fn store(self) -> Bool8 {
+        Bool8::new(self)
+    }
+    fn load(stored: Bool8) -> bool {
+        stored.get()
+    }
+}
+
+macro_rules! integer {
+    ($($t:ty => $dtype:ident, $acc:ty, $mean:ty);* $(;)?) => { $(
+        impl Number for $t {
+            const DTYPE: DType = DType::$dtype;
+            type Acc = $acc;
+            type MeanAcc = $mean;
+            // Wrapping in a wider unsigned type and cutting off is wrapping in the type itself.
+            fn widen(self) -> $acc { self as $acc }
+            fn narrow(acc: $acc) -> $t { acc as $t }
+            fn acc_add(a: $acc, b: $acc) -> $acc { a.wrapping_add(b) }
+            fn acc_mul(a: $acc, b: $acc) -> $acc { a.wrapping_mul(b) }
+            fn mean_widen(self) -> $mean { self as $mean }
+            fn mean_add(a: $mean, b: $mean) -> $mean { a.wrapping_add(b) }
+            fn mean_of(sum: $mean, count: usize) -> $t { sum.div_euclid(count as $mean) as $t }
+            fn sub(a: $t, b: $t) -> $t { a.wrapping_sub(b) }
+            fn equal(a: $t, b: $t) -> bool { a == b }
+        }
+        impl Ordered for $t {
+            fn max(a: $t, b: $t) -> $t { Ord::max(a, b) }
+            fn min(a: $t, b: $t) -> $t { Ord::min(a, b) }
+            fn less(a: $t, b: $t) -> bool { a < b }
+            fn less_equal(a: $t, b: $t) -> bool { a <= b }
+        }
+    )* };
+}
+// The mean's sum holds 2^47 numbers of 16 bits in an i64, and 2^63 of 64 bits in an i128.
+integer!(
+    u8 => U8, u8, i64;
+    i8 => I8, u8, i64;
+    u16 => U16, u16, i64;
+    i16 => I16, u16, i64;
+    u32 => U32, u32, i128;
+    i32 => I32, u32, i128;
+    u64 => U64, u64, i128;
+    i64 => I64, u64, i128;
+);
+
+macro_rules! field {
+    ($($t:ty => $dtype:ident, $acc:ty, $widen:expr, $narrow:expr, $count:expr);* $(;)?) => { $(
+        impl Number for $t {
+            const DTYPE: DType = DType::$dtype;
+            type Acc = $acc;
+            type MeanAcc = $acc;
+            fn widen(self) -> $acc { ($widen)(self) }
+            fn narrow(acc: $acc) -> $t { ($narrow)(acc) }
+            fn acc_add(a: $acc, b: $acc) -> $acc { a + b }
+            fn acc_mul(a: $acc, b: $acc) -> $acc { a * b }
+            fn mean_widen(self) -> $acc { self.widen() }
+            fn mean_add(a: $acc, b: $acc) -> $acc { a + b }
+            fn mean_of(sum: $acc, count: usize) -> $t { <$t>::narrow(sum / ($count)(count)) }
+            fn sub(a: $t, b: $t) -> $t { <$t>::narrow(a.widen() - b.widen()) }
+            fn equal(a: $t, b: $t) -> bool { a == b }
+        }
+        impl Field for $t {
+            fn div(a: $t, b: $t) -> $t { <$t>::narrow(a.widen() / b.widen()) }
+        }
+    )* };
+}
+field!(
+    f16 => F16, f32, f16::to_f32, f16::from_f32, |n| n as f32;
+    bf16 => BF16, f32, bf16::to_f32, bf16::from_f32, |n| n as f32;
+    f32 => F32, f32, |x| x, |x| x, |n| n as f32;
+    f64 => F64, f64, |x| x, |x| x, |n| n as f64;
+    Complex32 => C64, Complex32, |x| x, |x| x, |n| n as f32;
+    Complex64 => C128, Complex64, |x| x, |x| x, |n| n as f64;
+);
+
+macro_rules! ordered_float {
+    ($($t:ty),*) => { $(
+        impl Ordered for $t {
+            fn max(a: $t, b: $t) -> $t { if a > b || a.is_nan() { a } else { b } }
+            fn min(a: $t, b: $t) -> $t { if a < b || a.is_nan() { a } else { b } }
+            fn less(a: $t, b: $t) -> bool { a < b }
+            fn less_equal(a: $t, b: $t) -> bool { a <= b }
+        }
+    )* };
+}
+ordered_float!(f16, bf16, f32, f64);
+
+/// Sum is or, product is and; there is no mean and no difference.
+impl Number for Bool8 {
+    const DTYPE: DType = DType::Bool;
+    type Acc = u8;
+    type MeanAcc = u8;
+    fn widen(self) -> u8 {
+        u8::from(self.get())
+    }
+    fn narrow(acc: u8) -> Bool8 {
+        Bool8(acc)
+    }
+    fn acc_add(a: u8, b: u8) -> u8 {
+        a | b
+    }
+    fn acc_mul(a: u8, b: u8) -> u8 {
+        a & b
+    }
+    fn mean_widen(self) -> u8 {
+        self.widen()
+    }
+    fn mean_add(a: u8, b: u8) -> u8 {
+        a | b
+    }
+    fn mean_of(sum: u8, _count: usize) -> Bool8 {
+        Bool8(sum)
+    }
+    fn sub(a: Bool8, b: Bool8) -> Bool8 {
+        Bool8::new(a.get() ^ b.get())
+    }
+    fn equal(a: Bool8, b: Bool8) -> bool {
+        a.get() == b.get()
+    }
+}
+
+impl Ordered for Bool8 {
+    fn max(a: Bool8, b: Bool8) -> Bool8 {
+        Bool8::new(a.get() | b.get())
+    }
+    fn min(a: Bool8, b: Bool8) -> Bool8 {
+        Bool8::new(a.get() & b.get())
+    }
+    fn less(a: Bool8, b: Bool8) -> bool {
+        !a.get() & b.get()
+    }
+    fn less_equal(a: Bool8, b: Bool8) -> bool {
+        a.get() <= b.get()
+    }
+}
+
+/// Runs `$body` with `$T` as the type of `$dtype`: `dispatch!(dtype, T => f::<T>())`. A list in
+/// front limits the dtypes; for others the part after `else` is the value.
+macro_rules! dispatch {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        $crate::number::dispatch!(@match $dtype, $T => $body;
+            Bool $crate::Bool8, U8 u8, I8 i8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64,
+            U64 u64, F16 half::f16, BF16 half::bf16, F32 f32, F64 f64,
+            C64 num_complex::Complex32, C128 num_complex::Complex64;)
+    };
+    (ordered $dtype:expr, $T:ident => $body:expr, else $other:expr) => {
+        $crate::number::dispatch!(@match $dtype, $T => $body;
+            Bool $crate::Bool8, U8 u8, I8 i8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64,
+            U64 u64, F16 half::f16, BF16 half::bf16, F32 f32, F64 f64;
+            _ => $other)
+    };
+    (field $dtype:expr, $T:ident => $body:expr, else $other:expr) => {
+        $crate::number::dispatch!(@match $dtype, $T => $body;
+            F16 half::f16, BF16 half::bf16, F32 f32, F64 f64,
+            C64 num_complex::Complex32, C128 num_complex::Complex64;
+            _ => $other)
+    };
+    (integer $dtype:expr, $T:ident => $body:expr, else $other:expr) => {
+        $crate::number::dispatch!(@match $dtype, $T => $body;
+            U8 u8, I8 i8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64;
+            _ => $other)
+    };
+    (@match $dtype:expr, $T:ident => $body:expr; $($name:ident $t:ty),*; $(_ => $other:expr)?) => {
+        match $dtype {
+            $(inlay_core::DType::$name => {
+                type $T = $t;
+                $body
+            })*
+            $(_ => $other,)?
+        }
+    };
+}
+pub(crate) use dispatch;
+
+/// Runs `$body` with `$W` as the unsigned word of `$size` bytes, for kernels that only move.
+macro_rules! dispatch_width {
+    ($size:expr, $W:ident => $body:expr) => {
+        match $size {
+            1 => {
+                type $W = u8;
+                $body
+            }
+            2 => {
+                type $W = u16;
+                $body
+            }
+            4 => {
+                type $W = u32;
+                $body
+            }
+            8 => {
+                type $W = u64;
+                $body
+            }
+            _ => {
+                type $W = u128;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use dispatch_width;

@@ -1,0 +1,166 @@
+//! Threads: how many, and how work is split among them.
+//!
+//! The pool is built on first use, rebuilt when the number changes, and abandoned in a forked
+//! child, where its threads do not exist. Whoever can't have it at once works alone: results
+//! never depend on the number of threads, so that is always right.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, TryLockError};
+
+use rayon::ThreadPool;
+
+/// Bytes of work below which a second thread costs more than it brings. Waking a worker takes
+/// about 5 us here, in which one core moves 64 KiB that are in its cache.
+const GRAIN: usize = 64 << 10;
+
+/// More parts than threads, so that a thread that was held up does not hold up the call.
+const PARTS_PER_THREAD: usize = 4;
+
+static WANTED: AtomicUsize = AtomicUsize::new(0);
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+static POOL: Mutex<Option<Built>> = Mutex::new(None);
+
+struct Built {
+    pool: Arc<ThreadPool>,
+    threads: usize,
+    forks: usize,
+}
+
+/// How many threads a call may use.
+pub fn num_threads() -> usize {
+    match WANTED.load(Relaxed) {
+        0 => {
+            let from_env = std::env::var("INLAY_NUM_THREADS").ok().and_then(|v| v.parse().ok());
+            let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+            let threads = from_env.filter(|&n| n > 0).unwrap_or_else(cores).min(MAX_THREADS);
+            WANTED.store(threads, Relaxed);
+            threads
+        }
+        threads => threads,
+    }
+}
+
+/// The most threads that can be asked for; more would only exhaust the system.
+pub const MAX_THREADS: usize = 1024;
+
+/// Sets how many threads a call may use: 1 to [`MAX_THREADS`].
+pub fn set_num_threads(threads: usize) {
+    WANTED.store(threads.clamp(1, MAX_THREADS), Relaxed);
+}
+
+/// Splits `0..len` into ranges and calls `work` with each, on several threads when `cost` bytes
+/// an item make that worth it. The ranges follow from the arguments and the number of threads.
+pub(crate) fn split(len: usize, cost: usize, work: impl Fn(Range<usize>) + Sync) {
+    let parts = parts(len, cost);
+    if parts <= 1 {
+        return work(0..len);
+    }
+    run(parts, |part| work(part_of(len, parts, part)));
+}
+
+/// Into how many parts [`split`] would split.
+pub(crate) fn parts(len: usize, cost: usize) -> usize {
+    let total = len.saturating_mul(cost.max(1));
+    if total < 2 * GRAIN || len < 2 {
+        return 1;
+    }
+    let threads = num_threads();
+    if threads == 1 {
+        return 1;
+    }
+    (total / GRAIN).min(threads * PARTS_PER_THREAD).min(len)
+}
+
+/// The range of part `part` when `0..len` is split into `parts`.
+pub(crate) fn part_of(len: usize, parts: usize, part: usize) -> Range<usize> {
+    let (size, more) = (len / parts, len % parts);
+    let start = part * size + part.min(more);
+    start..start + size + usize::from(part < more)
+}
+
+/// Calls `work` with each of `0..parts`, on several threads if there are.
+pub(crate) fn run(parts: usize, work: impl Fn(usize) + Sync) {
+    // On a worker thread, of this pool or of the caller's, all cores have work already; and
+    // waiting there could run another job of that pool, which may want a lock that we hold.
+    let alone = parts <= 1 || rayon::current_thread_index().is_some();
+    let Some(pool) = (if alone { None } else { pool() }) else {
+        return (0..parts).for_each(work);
+    };
+    // Whoever is free takes the next part; the caller works too.
+    let next = AtomicUsize::new(0);
+    let take = || {
+        while let part @ 0.. = next.fetch_add(1, Relaxed)
+            && part < parts
+        {
+            work(part);
+        }
+    };
+    pool.in_place_scope(|scope| {
+        for _ in 1..num_threads().min(parts) {
+            scope.spawn(|_| take());
+        }
+        take();
+    });
+}
+
+fn pool() -> Option<Arc<ThreadPool>> {
+    watch_forks();
+    let (threads, forks) = (num_threads(), FORKS.load(Relaxed));
+    let mut slot = match POOL.try_lock() {
+        Ok(slot) => slot,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return None,
+    };
+    if let Some(built) = &*slot {
+        if built.threads == threads && built.forks == forks {
+            return Some(Arc::clone(&built.pool));
+        }
+    }
+    let old = slot.take();
+    if let Some(old) = old.filter(|old| old.forks != forks) {
+        // Its threads are in the parent; dropping it here would wait for them.
+        std::mem::forget(old);
+    }
+    // The caller works too.
+    let name = |n| format!("inlay-{n}");
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.max(2) - 1).thread_name(name);
+    let pool = Arc::new(builder.build().ok()?);
+    *slot = Some(Built { pool: Arc::clone(&pool), threads, forks });
+    Some(pool)
+}
+
+#[cfg(unix)]
+fn watch_forks() {
+    extern "C" fn in_child() {
+        FORKS.fetch_add(1, Relaxed);
+    }
+    static WATCH: std::sync::Once = std::sync::Once::new();
+    WATCH.call_once(|| {
+        // SAFETY: the handler only adds to an atomic, which is allowed in a forked child.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+}
+
+#[cfg(not(unix))]
+fn watch_forks() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_the_range_once() {
+        for len in [0, 1, 5, 64, 1000] {
+            for parts in 1..=7 {
+                let mut next = 0;
+                for part in 0..parts {
+                    let range = part_of(len, parts, part);
+                    assert_eq!(range.start, next);
+                    next = range.end;
+                }
+                assert_eq!(next, len);
+            }
+        }
+    }
+}

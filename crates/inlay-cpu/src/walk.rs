@@ -1,0 +1,181 @@
+//! Walks N layouts of one shape together, as runs of equally spaced elements.
+//!
+//! Dimensions that are contiguous together in all of the layouts are merged, so that tensors
+//! without gaps are a single run whatever their rank.
+
+use std::ops::Range;
+
+use inlay_core::Layout;
+use smallvec::SmallVec;
+
+use crate::threads;
+
+/// Layouts merged and ready to walk.
+pub(crate) struct Walk<const N: usize> {
+    dims: SmallVec<[Dimension<N>; 6]>,
+    len: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Dimension<const N: usize> {
+    size: usize,
+    strides: [isize; N],
+}
+
+/// Elements that follow each other at fixed distances in each layout.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<const N: usize> {
+    /// Row-major position of the first element in the walk.
+    pub(crate) position: usize,
+    /// Byte offset of the first element from each layout's origin.
+    pub(crate) offsets: [isize; N],
+    /// Byte distance from one element to the next in each layout.
+    pub(crate) strides: [isize; N],
+    /// How many elements.
+    pub(crate) len: usize,
+}
+
+impl<const N: usize> Walk<N> {
+    /// A walk in row-major order. The layouts must have one shape.
+    pub(crate) fn new(layouts: [&Layout; N]) -> Self {
+        Walk::of(dimensions(layouts))
+    }
+
+    /// A walk in the order in which the first layout lies in memory, for kernels whose result
+    /// does not depend on the order.
+    pub(crate) fn in_memory_order(layouts: [&Layout; N]) -> Self {
+        let mut dims = dimensions(layouts);
+        dims.sort_by_key(|dim| std::cmp::Reverse(dim.strides[0].unsigned_abs()));
+        Walk::of(dims)
+    }
+
+    fn of(dims: SmallVec<[Dimension<N>; 6]>) -> Self {
+        let len = dims.iter().fold(1usize, |n, dim| n.saturating_mul(dim.size));
+        let mut merged: SmallVec<[Dimension<N>; 6]> = SmallVec::new();
+        for dim in dims.into_iter().filter(|dim| dim.size != 1) {
+            match merged.last_mut() {
+                Some(outer) if follows(outer, &dim) => {
+                    outer.size = outer.size.saturating_mul(dim.size);
+                    outer.strides = dim.strides;
+                }
+                _ => merged.push(dim),
+            }
+        }
+        if merged.is_empty() {
+            merged.push(Dimension { size: 1, strides: [0; N] });
+        }
+        Walk { dims: merged, len }
+    }
+
+    /// How many elements.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The length of a whole run.
+    pub(crate) fn run_len(&self) -> usize {
+        self.dims.last().map_or(1, |dim| dim.size)
+    }
+
+    /// Calls `visit` with each run of the elements at the positions of `range`, in order.
+    pub(crate) fn runs(&self, range: Range<usize>, mut visit: impl FnMut(Run<N>)) {
+        if range.is_empty() || self.len == 0 {
+            return;
+        }
+        let Some((inner, outer)) = self.dims.split_last() else { return };
+        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, outer.len());
+        let mut offsets = [0isize; N];
+        let mut rest = range.start / inner.size;
+        for (at, dim) in index.iter_mut().zip(outer).rev() {
+            *at = rest % dim.size;
+            rest /= dim.size;
+            add(&mut offsets, &dim.strides, *at as isize);
+        }
+        let mut position = range.start;
+        let mut column = range.start % inner.size;
+        loop {
+            let len = (inner.size - column).min(range.end - position);
+            let mut first = offsets;
+            add(&mut first, &inner.strides, column as isize);
+            visit(Run { position, offsets: first, strides: inner.strides, len });
+            position += len;
+            if position >= range.end {
+                return;
+            }
+            column = 0;
+            for (at, dim) in index.iter_mut().zip(outer).rev() {
+                *at += 1;
+                add(&mut offsets, &dim.strides, 1);
+                if *at < dim.size {
+                    break;
+                }
+                add(&mut offsets, &dim.strides, -(dim.size as isize));
+                *at = 0;
+            }
+        }
+    }
+
+    /// Visits all runs, on several threads when `cost` bytes an element make that worth it.
+    pub(crate) fn parallel(&self, cost: usize, visit: impl Fn(Run<N>) + Sync) {
+        threads::split(self.len, cost, |range| self.runs(range, &visit));
+    }
+}
+
+fn dimensions<const N: usize>(layouts: [&Layout; N]) -> SmallVec<[Dimension<N>; 6]> {
+    let shape = layouts[0].shape();
+    assert!(layouts.iter().all(|layout| layout.shape() == shape), "layouts of one shape");
+    (0..shape.len())
+        .map(|axis| Dimension {
+            size: shape[axis],
+            strides: layouts.map(|layout| layout.strides()[axis]),
+        })
+        .collect()
+}
+
+/// Whether one step of `outer` is a whole `inner` further in every layout.
+fn follows<const N: usize>(outer: &Dimension<N>, inner: &Dimension<N>) -> bool {
+    outer.strides.iter().zip(&inner.strides).all(|(&outer, &step)| {
+        isize::try_from(inner.size).ok().and_then(|size| step.checked_mul(size)) == Some(outer)
+    })
+}
+
+fn add<const N: usize>(offsets: &mut [isize; N], strides: &[isize; N], times: isize) {
+    for (offset, stride) in offsets.iter_mut().zip(strides) {
+        *offset = offset.wrapping_add(stride.wrapping_mul(times));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tensors_without_gaps_are_one_run() {
+        let layout = Layout::contiguous("test", &[2, 3, 4], 4).expect("small");
+        let mut lens = vec![];
+        Walk::new([&layout, &layout]).runs(0..24, |run| lens.push(run.len));
+        assert_eq!(lens, [24]);
+    }
+
+    #[test]
+    fn parts_of_a_walk_make_the_whole() {
+        let layout = Layout::contiguous("test", &[2, 3, 4], 4).expect("small");
+        let layout = layout.transpose(&[1, 2, 0]);
+        let walk = Walk::new([&layout]);
+        let elements = |ranges: &[Range<usize>]| {
+            let mut out = vec![];
+            for range in ranges {
+                walk.runs(range.clone(), |run| {
+                    let at = |k| run.offsets[0] + k as isize * run.strides[0];
+                    out.extend((0..run.len).map(at));
+                });
+            }
+            out
+        };
+        let whole = elements(&[0..24]);
+        assert_eq!(whole.len(), 24);
+        for cut in 0..=24 {
+            assert_eq!(elements(&[0..cut, cut..24]), whole);
+        }
+    }
+}

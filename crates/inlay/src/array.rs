@@ -1,0 +1,66 @@
+//! Data without history: a layout over a buffer, of one dtype. What operations run on.
+
+use inlay_core::{DType, Error, Layout, Meta, Result};
+use inlay_cpu::Buffer;
+
+/// Elements of one dtype that lie in a buffer as a layout says.
+#[derive(Clone, Debug)]
+pub(crate) struct Array {
+    pub(crate) buffer: Buffer,
+    pub(crate) layout: Layout,
+    pub(crate) dtype: DType,
+}
+
+impl Array {
+    /// Fresh, contiguous, of no particular value.
+    pub(crate) fn new(op: &'static str, dtype: DType, shape: &[usize]) -> Result<Self> {
+        let layout = Layout::contiguous(op, shape, dtype.size())?;
+        // Layout has shown that the product fits.
+        let buffer = Buffer::new(layout.numel() * dtype.size())?;
+        Ok(Array { buffer, layout, dtype })
+    }
+
+    /// Fresh, of the dtype and shape of `self`.
+    pub(crate) fn new_like(&self, op: &'static str) -> Result<Self> {
+        Array::new(op, self.dtype, self.shape())
+    }
+
+    /// The same bytes under another layout.
+    pub(crate) fn with_layout(&self, layout: Layout) -> Self {
+        Array { layout, buffer: self.buffer.clone(), dtype: self.dtype }
+    }
+
+    pub(crate) fn shape(&self) -> &[usize] {
+        self.layout.shape()
+    }
+
+    pub(crate) fn meta(&self) -> Meta {
+        Meta::known(self.dtype, self.shape())
+    }
+
+    pub(crate) fn is_contiguous(&self) -> bool {
+        self.layout.is_contiguous(self.dtype.size())
+    }
+
+    /// Whether both touch overlapping ranges of addresses.
+    pub(crate) fn overlaps(&self, other: &Array) -> bool {
+        let empty = self.layout.numel() == 0 || other.layout.numel() == 0;
+        !empty
+            && self.buffer.overlaps(
+                (&self.layout, self.dtype.size()),
+                &other.buffer,
+                (&other.layout, other.dtype.size()),
+            )
+    }
+
+    /// Fails unless every element may be written without touching another.
+    pub(crate) fn expect_target(&self, op: &'static str, arg: &'static str) -> Result<()> {
+        if !self.buffer.is_writable() {
+            return Err(Error::ReadOnly { op, arg });
+        }
+        if self.layout.overlaps_itself(self.dtype.size()) {
+            return Err(Error::SelfOverlap { op, arg });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! The seam between operations and devices: the list of kernels, on arrays.
+//!
+//! Each function locks the memory it uses, in the order of addresses so that two calls can't wait
+//! for each other, and hands views to the kernel.
+
+use inlay_core::{Arithmetic, Combine, Comparison, DType, Layout, Result, Triangle};
+pub(crate) use inlay_cpu::kernels::{Bits, Positions, triangle_largest, triangle_len};
+use inlay_cpu::memory::{Read, Write};
+use inlay_cpu::{Buffer, Dst, Element, Src, kernels};
+use smallvec::SmallVec;
+
+use crate::array::Array;
+
+enum Lock<'a> {
+    Read(&'a Buffer, Read<'a>),
+    Write(&'a Buffer, Write<'a>),
+}
+
+/// Locks of different buffers; every buffer that a view is asked of is among them.
+struct Locks<'a>(SmallVec<[Lock<'a>; 5]>);
+
+impl<'a> Locks<'a> {
+    fn new(target: Option<&'a Buffer>, sources: &[&'a Array]) -> Self {
+        let sources = sources.iter().map(|array| &array.buffer);
+        let mut buffers: SmallVec<[&Buffer; 5]> = target.into_iter().chain(sources).collect();
+        buffers.sort_by_key(|buffer| buffer.id());
+        buffers.dedup_by(|a, b| a.same_as(b));
+        let locks = buffers.into_iter().map(|buffer| match target {
+            Some(target) if target.same_as(buffer) => Lock::Write(buffer, buffer.write()),
+            _ => Lock::Read(buffer, buffer.read()),
+        });
+        Locks(locks.collect())
+    }
+
+    fn src<'s>(&'s self, array: &'s Array) -> Result<Src<'s>> {
+        for lock in &self.0 {
+            match lock {
+                Lock::Read(buffer, read) if buffer.same_as(&array.buffer) => {
+                    return read.src(&array.layout, array.dtype);
+                }
+                Lock::Write(buffer, write) if buffer.same_as(&array.buffer) => {
+                    return write.src(&array.layout, array.dtype);
+                }
+                _ => {}
+            }
+        }
+        unreachable!("every source was locked")
+    }
+
+    fn dst<'s>(&'s self, array: &'s Array) -> Result<Dst<'s>> {
+        for lock in &self.0 {
+            if let Lock::Write(_, write) = lock {
+                return write.dst(&array.layout, array.dtype);
+            }
+        }
+        unreachable!("the target was locked")
+    }
+
+    fn sources<'s, const N: usize>(&'s self, arrays: [&'s Array; N]) -> Result<[Src<'s>; N]> {
+        let views = arrays.into_iter().map(|array| self.src(array));
+        let views = views.collect::<Result<SmallVec<[Src<'s>; N]>>>()?;
+        views.into_inner().map_err(|_| unreachable!("one view an array"))
+    }
+}
+
+/// Calls `work` with views of `sources`.
+fn read<const N: usize, R>(
+    sources: [&Array; N],
+    work: impl FnOnce([Src<'_>; N]) -> Result<R>,
+) -> Result<R> {
+    let locks = Locks::new(None, &sources);
+    work(locks.sources(sources)?)
+}
+
+/// Calls `work` with views of `target`, of `base` unless the target holds it already, and of
+/// `sources`.
+fn write<const N: usize, R>(
+    target: &Array,
+    base: Option<&Array>,
+    sources: [&Array; N],
+    work: impl FnOnce(Dst<'_>, Option<Src<'_>>, [Src<'_>; N]) -> R,
+) -> Result<R> {
+    let mut all: SmallVec<[&Array; 5]> = sources.into_iter().collect();
+    all.extend(base);
+    let locks = Locks::new(Some(&target.buffer), &all);
+    let base = base.map(|base| locks.src(base)).transpose()?;
+    Ok(work(locks.dst(target)?, base, locks.sources(sources)?))
+}
+
+// Copies
+
+/// `to = from`.
+pub(crate) fn copy(to: &Array, from: &Array) -> Result<()> {
+    write(to, None, [from], |dst, _, [src]| kernels::copy(dst, src))
+}
+
+/// A fresh contiguous copy.
+pub(crate) fn to_contiguous(op: &'static str, array: &Array) -> Result<Array> {
+    let fresh = array.new_like(op)?;
+    copy(&fresh, array)?;
+    Ok(fresh)
+}
+
+// Rows and elements
+
+/// The index, checked against `size` and copied out of reach.
+pub(crate) fn positions(
+    op: &'static str,
+    arg: &'static str,
+    index: &Array,
+    axis: usize,
+    size: usize,
+) -> Result<Positions> {
+    read([index], |[src]| Positions::read(op, arg, src, axis, size))
+}
+
+/// `to[i] = from[index[i]]` along `axis`.
+pub(crate) fn gather_rows(to: &Array, from: &Array, axis: usize, index: &Positions) -> Result<()> {
+    write(to, None, [from], |dst, _, [src]| kernels::gather_rows(dst, src, axis, index))
+}
+
+/// `to = base; to[index[i]] (combine)= updates[i]` along `axis`.
+pub(crate) fn scatter_rows(
+    to: &Array,
+    base: Option<&Array>,
+    axis: usize,
+    index: &Positions,
+    updates: &Array,
+    combine: Combine,
+) -> Result<()> {
+    write(to, base, [updates], |dst, base, [updates]| {
+        kernels::scatter_rows(dst, base, axis, index, updates, combine)
+    })?
+}
+
+/// `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`.
+pub(crate) fn gather_elements(
+    to: &Array,
+    from: &Array,
+    axis: usize,
+    index: &Positions,
+    layout: &Layout,
+) -> Result<()> {
+    write(to, None, [from], |dst, _, [src]| {
+        kernels::gather_elements(dst, src, axis, index, layout);
+    })
+}
+
+/// `to = base; to[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`.
+pub(crate) fn scatter_elements(
+    to: &Array,
+    base: Option<&Array>,
+    axis: usize,
+    (index, layout): (&Positions, &Layout),
+    values: &Array,
+    combine: Combine,
+) -> Result<()> {
+    write(to, base, [values], |dst, base, [values]| {
+        kernels::scatter_elements(dst, base, axis, index, layout, values, combine)
+    })?
+}
+
+// Masks
+
+/// The mask, counted and copied out of reach.
+pub(crate) fn bits(mask: &Array) -> Result<Bits> {
+    read([mask], |[src]| Bits::read(src))
+}
+
+/// `to = base`, but the k-th true place takes the k-th element of the contiguous `source`.
+pub(crate) fn expand(to: &Array, base: Option<&Array>, bits: &Bits, source: &Array) -> Result<()> {
+    write(to, base, [source], |dst, base, [source]| kernels::expand(dst, base, bits, source))
+}
+
+/// `to` takes the true places of `from` in order.
+pub(crate) fn compress(to: &Array, from: &Array, bits: &Bits) -> Result<()> {
+    write(to, None, [from], |dst, _, [src]| kernels::compress(dst, src, bits))
+}
+
+// Triangles
+
+/// Rows and columns of the triangle's entries, to `to`.
+pub(crate) fn triangle_indices(
+    to: &Array,
+    triangle: Triangle,
+    (rows, cols): (usize, usize),
+    offset: i64,
+) -> Result<()> {
+    write(to, None, [], |dst, _, []| {
+        kernels::triangle_indices(dst, triangle, rows, cols, offset);
+    })
+}
+
+/// `to` is the triangle of `from`, and 0 beside it.
+pub(crate) fn keep_triangle(
+    to: &Array,
+    from: &Array,
+    triangle: Triangle,
+    offset: i64,
+) -> Result<()> {
+    write(to, None, [from], |dst, _, [src]| kernels::keep_triangle(dst, src, triangle, offset))
+}
+
+// Element by element
+
+/// `to = a (op) b`.
+pub(crate) fn arithmetic(op: Arithmetic, to: &Array, a: &Array, b: &Array) -> Result<()> {
+    write(to, None, [a, b], |dst, _, [a, b]| kernels::arithmetic(op, dst, a, b))
+}
+
+/// `to = a (op) b`, as bool.
+pub(crate) fn compare(op: Comparison, to: &Array, a: &Array, b: &Array) -> Result<()> {
+    write(to, None, [a, b], |dst, _, [a, b]| kernels::compare(op, dst, a, b))
+}
+
+/// `to = if condition { a } else { b }`; without `b`, `to` keeps what it has.
+pub(crate) fn select(to: &Array, condition: &Array, a: &Array, b: Option<&Array>) -> Result<()> {
+    write(to, b, [condition, a], |dst, b, [condition, a]| kernels::select(dst, condition, a, b))
+}
+
+/// `to = from`, in the dtype of `to`.
+pub(crate) fn cast(to: &Array, from: &Array) -> Result<()> {
+    write(to, None, [from], |dst, _, [src]| kernels::cast(dst, src))
+}
+
+/// A fresh contiguous copy in another dtype.
+pub(crate) fn to_dtype(op: &'static str, array: &Array, dtype: DType) -> Result<Array> {
+    let fresh = Array::new(op, dtype, array.shape())?;
+    cast(&fresh, array)?;
+    Ok(fresh)
+}
+
+// Reductions
+
+/// `to` is the sum of `from` over the axes for which `over` is true.
+pub(crate) fn sum(to: &Array, from: &Array, over: &[bool]) -> Result<()> {
+    write(to, None, [from], |dst, _, [src]| kernels::sum(dst, src, over))?
+}
+
+// Values in and out
+
+/// Writes `values` to the contiguous array `to`, which has just as many elements.
+pub(crate) fn store<T: Element>(to: &Array, values: &[T]) -> Result<()> {
+    write(to, None, [], |dst, _, []| kernels::store(dst, values))
+}
+
+/// All elements in row-major order.
+pub(crate) fn load<T: Element>(from: &Array) -> Result<Vec<T>> {
+    read([from], |[src]| kernels::load(src))
+}

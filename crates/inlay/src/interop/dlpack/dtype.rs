@@ -1,0 +1,51 @@
+//! DLPack's names of element types.
+
+use inlay_core::DType;
+
+use super::abi::DLDataType;
+
+const INT: u8 = 0;
+const UINT: u8 = 1;
+const FLOAT: u8 = 2;
+const BFLOAT: u8 = 4;
+const COMPLEX: u8 = 5;
+const BOOL: u8 = 6;
+
+impl From<DType> for DLDataType {
+    fn from(dtype: DType) -> Self {
+        let code = match dtype {
+            DType::Bool => BOOL,
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => INT,
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => UINT,
+            DType::F16 | DType::F32 | DType::F64 => FLOAT,
+            DType::BF16 => BFLOAT,
+            DType::C64 | DType::C128 => COMPLEX,
+        };
+        DLDataType { code, bits: dtype.size() as u8 * 8, lanes: 1 }
+    }
+}
+
+impl DLDataType {
+    /// The dtype of the same meaning, if there is one.
+    pub fn dtype(self) -> Option<DType> {
+        DType::ALL.into_iter().find(|&dtype| DLDataType::from(dtype) == self)
+    }
+
+    /// As messages name it: `8-bit float`, code and all where it has no name.
+    pub fn describe(self) -> String {
+        let DLDataType { code, bits, lanes } = self;
+        let kind = match code {
+            INT => "int",
+            UINT => "uint",
+            FLOAT => "float",
+            BFLOAT => "bfloat",
+            COMPLEX => "complex",
+            BOOL => "bool",
+            _ => return format!("DLPack type code {code} of {bits} bits"),
+        };
+        match lanes {
+            1 => format!("{bits}-bit {kind}"),
+            _ => format!("{lanes} lanes of {bits}-bit {kind}"),
+        }
+    }
+}

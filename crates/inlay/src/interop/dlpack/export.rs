@@ -1,0 +1,113 @@
+//! Tensors handed to others as managed tensors.
+
+use std::ptr::NonNull;
+
+use inlay_core::{DType, Error, Layout, Result};
+
+use super::abi::{CPU, DLDevice, DLTensor, IS_COPIED, READ_ONLY};
+use super::managed::{Form, Managed};
+use crate::Tensor;
+
+/// What a managed tensor of ours points to; all of it goes when the deleter is called.
+struct Exported<F> {
+    managed: Option<F>,
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+    tensor: Tensor,
+}
+
+/// How [`Tensor::to_dlpack`] may come by memory that DLPack can describe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copy {
+    /// Share, or fail.
+    Never,
+    /// Share where it can be, copy otherwise.
+    IfNeeded,
+    /// Copy.
+    Always,
+}
+
+impl Tensor {
+    /// A managed tensor over the same memory, or over a copy as `copy` says.
+    ///
+    /// Fails when it may not copy and DLPack can't describe the tensor: strides or an address
+    /// that are no multiple of the element size, or read-only memory in the form of 0.x.
+    pub fn to_dlpack<F: Form>(&self, copy: Copy) -> Result<Managed<F>> {
+        let obstacle = || {
+            let unsaid = !F::SAYS_READ_ONLY && !self.is_writable();
+            let read_only = unsaid.then_some("read-only, which DLPack 0.x can't say");
+            read_only.or((strides(self.layout(), self.dtype()).is_none() || !is_aligned(self))
+                .then_some("strided by parts of an element, which DLPack can't say"))
+        };
+        match (copy, obstacle()) {
+            (Copy::Never | Copy::IfNeeded, None) => Ok(export(self.clone(), 0)),
+            (Copy::Always, _) => Ok(export(self.copy()?, IS_COPIED)),
+            // A read-only tensor is not copied unasked: what is written there would be lost.
+            (Copy::IfNeeded, Some(_)) if F::SAYS_READ_ONLY || self.is_writable() => {
+                Ok(export(self.copy()?, IS_COPIED))
+            }
+            (_, Some(got)) => Err(Error::Argument {
+                op: "to_dlpack",
+                arg: "x",
+                got: got.to_owned(),
+                expected: "memory that can be shared, or copy=True".to_owned(),
+            }),
+        }
+    }
+}
+
+/// Strides in elements, or `None` when a stride is no multiple of the element size.
+fn strides(layout: &Layout, dtype: DType) -> Option<Vec<i64>> {
+    let size = dtype.size() as isize;
+    let dims = layout.shape().iter().zip(layout.strides());
+    dims.map(|(&dim, &stride)| match dim {
+        // Never stepped along.
+        0 | 1 => Some(1),
+        _ => (stride % size == 0).then_some((stride / size) as i64),
+    })
+    .collect()
+}
+
+fn is_aligned(tensor: &Tensor) -> bool {
+    // A complex element is two floats and is aligned as one.
+    let size = match tensor.dtype() {
+        DType::C64 => 4,
+        DType::C128 => 8,
+        dtype => dtype.size(),
+    };
+    tensor.numel() == 0 || tensor.data_ptr() as usize % size == 0
+}
+
+/// `tensor` must have strides in elements.
+fn export<F: Form>(tensor: Tensor, flags: u64) -> Managed<F> {
+    let exported = Box::new(Exported::<F> {
+        managed: None,
+        shape: tensor.shape().iter().map(|&dim| dim as i64).collect(),
+        strides: strides(tensor.layout(), tensor.dtype()).unwrap_or_default(),
+        tensor,
+    });
+    let exported = Box::into_raw(exported);
+    // SAFETY: just made, and nobody else has it yet.
+    let Exported { managed, shape, strides, tensor } = unsafe { &mut *exported };
+    let data = if tensor.numel() == 0 { std::ptr::null_mut() } else { tensor.data_ptr().cast() };
+    let read_only = if tensor.is_writable() { 0 } else { READ_ONLY };
+    let view = DLTensor {
+        data,
+        device: DLDevice { device_type: CPU, device_id: 0 },
+        ndim: shape.len() as i32,
+        dtype: tensor.dtype().into(),
+        shape: shape.as_mut_ptr(),
+        strides: strides.as_mut_ptr(),
+        byte_offset: 0,
+    };
+    let managed = managed.insert(F::new(view, flags | read_only, exported.cast(), delete::<F>));
+    // SAFETY: it follows the header, its deleter frees all of it, from any thread.
+    unsafe { Managed::from_raw(NonNull::from(managed)) }
+}
+
+/// # Safety
+/// `managed` was made by [`export`] and not deleted yet.
+unsafe extern "C" fn delete<F: Form>(managed: *mut F) {
+    // SAFETY: by the promise, the context is the box that `export` leaked.
+    drop(unsafe { Box::from_raw((*managed).context().cast::<Exported<F>>()) });
+}

@@ -1,0 +1,159 @@
+//! Managed tensors as values: whoever drops one gives its memory back, once.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+use super::abi::{
+    DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, READ_ONLY, VERSION,
+};
+
+/// The two forms of a managed tensor. Only they implement it.
+pub trait Form: sealed::Form {}
+
+impl Form for DLManagedTensor {}
+impl Form for DLManagedTensorVersioned {}
+
+pub(super) mod sealed {
+    use super::{DLPackVersion, DLTensor};
+    use std::ffi::c_void;
+
+    pub trait Form: Sized + 'static {
+        /// Whether the form can say that memory is read-only.
+        const SAYS_READ_ONLY: bool;
+
+        fn new(
+            tensor: DLTensor,
+            flags: u64,
+            context: *mut c_void,
+            deleter: unsafe extern "C" fn(*mut Self),
+        ) -> Self;
+        fn tensor(&self) -> &DLTensor;
+        fn context(&self) -> *mut c_void;
+        fn flags(&self) -> u64;
+        fn version(&self) -> DLPackVersion;
+        fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
+    }
+}
+
+impl sealed::Form for DLManagedTensor {
+    const SAYS_READ_ONLY: bool = false;
+
+    fn new(
+        dl_tensor: DLTensor,
+        _flags: u64,
+        manager_ctx: *mut std::ffi::c_void,
+        deleter: unsafe extern "C" fn(*mut Self),
+    ) -> Self {
+        DLManagedTensor { dl_tensor, manager_ctx, deleter: Some(deleter) }
+    }
+
+    fn tensor(&self) -> &DLTensor {
+        &self.dl_tensor
+    }
+
+    fn context(&self) -> *mut std::ffi::c_void {
+        self.manager_ctx
+    }
+
+    fn flags(&self) -> u64 {
+        0
+    }
+
+    fn version(&self) -> DLPackVersion {
+        VERSION
+    }
+
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.deleter
+    }
+}
+
+impl sealed::Form for DLManagedTensorVersioned {
+    const SAYS_READ_ONLY: bool = true;
+
+    fn new(
+        dl_tensor: DLTensor,
+        flags: u64,
+        manager_ctx: *mut std::ffi::c_void,
+        deleter: unsafe extern "C" fn(*mut Self),
+    ) -> Self {
+        DLManagedTensorVersioned {
+            version: VERSION,
+            manager_ctx,
+            deleter: Some(deleter),
+            flags,
+            dl_tensor,
+        }
+    }
+
+    fn tensor(&self) -> &DLTensor {
+        &self.dl_tensor
+    }
+
+    fn context(&self) -> *mut std::ffi::c_void {
+        self.manager_ctx
+    }
+
+    fn flags(&self) -> u64 {
+        self.flags
+    }
+
+    fn version(&self) -> DLPackVersion {
+        self.version
+    }
+
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.deleter
+    }
+}
+
+/// A managed tensor that we hold. Dropping it calls its deleter.
+pub struct Managed<F: Form>(NonNull<F>);
+
+// SAFETY: the struct is only read, and by the promise of `from_raw` its deleter may be called
+// from any thread.
+unsafe impl<F: Form> Send for Managed<F> {}
+// SAFETY: as above; through a shared reference nothing is written.
+unsafe impl<F: Form> Sync for Managed<F> {}
+
+impl<F: Form> Managed<F> {
+    /// Takes a managed tensor over from its exporter.
+    ///
+    /// # Safety
+    /// `ptr` points to a managed tensor that follows the DLPack header, that nobody else will
+    /// delete, and whose deleter may be called from any thread.
+    pub unsafe fn from_raw(ptr: NonNull<F>) -> Self {
+        Managed(ptr)
+    }
+
+    /// Hands it over to somebody who will call the deleter.
+    pub fn into_raw(self) -> NonNull<F> {
+        ManuallyDrop::new(self).0
+    }
+
+    pub(super) fn form(&self) -> &F {
+        // SAFETY: by the promise of `from_raw` it is a valid struct until we delete it.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Whether the exporter forbids to write the memory.
+    pub fn is_read_only(&self) -> bool {
+        self.form().flags() & READ_ONLY != 0
+    }
+}
+
+impl<F: Form> Drop for Managed<F> {
+    fn drop(&mut self) {
+        if let Some(deleter) = self.form().deleter() {
+            // SAFETY: we own it, and this is its end.
+            unsafe { deleter(self.0.as_ptr()) };
+        }
+    }
+}
+
+impl<F: Form> fmt::Debug for Managed<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Managed").field(self.form().tensor()).finish()
+    }
+}

@@ -1,0 +1,44 @@
+//! Memory shared with others: tensors over foreign memory, and addresses for those who read ours.
+#![expect(unsafe_code, reason = "foreign memory comes as raw pointers")]
+
+use std::any::Any;
+use std::ptr::NonNull;
+
+use inlay_core::{DType, Error, Layout, Result};
+use inlay_cpu::Buffer;
+
+use crate::Tensor;
+use crate::array::Array;
+
+impl Tensor {
+    /// A tensor over memory that belongs to `owner`, which is kept until the last handle to the
+    /// memory is gone. `layout` counts from `ptr`. Fails when it leaves the `len` bytes.
+    ///
+    /// # Safety
+    /// The `len` bytes at `ptr` are initialized, and valid for reads, and for writes if
+    /// `writable`, for as long as `owner` lives. While an operation runs on the tensor nobody
+    /// else should write them; one who does gets results of no particular value.
+    pub unsafe fn from_foreign(
+        ptr: NonNull<u8>,
+        len: usize,
+        layout: Layout,
+        dtype: DType,
+        writable: bool,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        match layout.extent(dtype.size()) {
+            Some(range) if range.is_empty() || range.end <= len => {}
+            _ => return Err(Error::OutOfBounds { what: "a foreign array", len }),
+        }
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { Buffer::foreign(ptr, len, writable, owner) };
+        Ok(Tensor::from_array(Array { buffer, layout, dtype }))
+    }
+
+    /// The address of the element at index 0, 0, …, for those who share the memory. It is valid
+    /// as long as a handle to the memory lives; whoever uses it answers for races.
+    pub fn data_ptr(&self) -> *mut u8 {
+        let array = self.array();
+        array.buffer.as_ptr().wrapping_add(array.layout.offset())
+    }
+}

@@ -1,0 +1,48 @@
+//! Indexed writes for tensors: write values where a slice, a diagonal, a mask, an index or a
+//! triangle says.
+//!
+//! ```
+//! use inlay::{Reduce, Scatter, Tensor};
+//!
+//! let x = Tensor::from_slice(&[0.0f32, 10.0, 20.0], &[3])?;
+//! let index = Tensor::from_slice(&[2i64, 0, 2], &[3])?;
+//! let updates = Tensor::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
+//!
+//! // Overwriting, the last write to a place wins.
+//! let last = x.scatter(&index, &updates, Scatter::overwrite())?;
+//! assert_eq!(last.to_vec::<f32>()?, [2.0, 10.0, 3.0]);
+//!
+//! // Reducing, places that the index names become the reduction of their updates.
+//! let sums = x.scatter(&index, &updates, Scatter::reduce(Reduce::Sum))?;
+//! assert_eq!(sums.to_vec::<f32>()?, [2.0, 10.0, 4.0]);
+//! # Ok::<(), inlay::Error>(())
+//! ```
+//!
+//! A [`Tensor`] is a handle: clones and views share its bytes, and an in-place method (its name
+//! ends in `_`) writes the bytes that all of them see. Bytes are locked while they are used, so
+//! tensors may be shared between threads.
+#![deny(unsafe_code)]
+
+mod array;
+mod device;
+mod format;
+mod funnel;
+
+pub mod interop;
+mod ops;
+mod scalar;
+mod tensor;
+
+pub use half::{bf16, f16};
+pub use inlay_core::{
+    DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, Slice, Symbol,
+};
+pub use inlay_cpu::Element;
+pub use inlay_cpu::memory::{
+    Stats as MemoryStats, empty_cache, set_cache_limit, stats as memory_stats,
+};
+pub use inlay_cpu::threads::{MAX_THREADS, num_threads, set_num_threads};
+pub use num_complex::{Complex32, Complex64};
+pub use ops::{DiagonalScatter, Fill, Item, PutAlongAxis, Scatter, SelectScatter, SliceScatter};
+pub use scalar::Scalar;
+pub use tensor::Tensor;

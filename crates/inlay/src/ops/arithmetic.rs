@@ -1,0 +1,106 @@
+//! `+ - * /`, element by element.
+
+use inlay_core::{Arithmetic, DType, Error, Kind, Meta, Result, ShapeText, broadcast_dims};
+
+use super::masked_fill::stretch;
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply};
+use crate::{Tensor, device};
+
+#[derive(Debug)]
+struct Arith(Arithmetic);
+
+/// The common dtype and shape of two operands.
+pub(super) fn common(op: &'static str, a: &Meta, b: &Meta) -> Result<Meta> {
+    b.expect_dtype_of(op, "y", a, "x")?;
+    let shape = broadcast_dims(&[&a.shape, &b.shape]).ok_or_else(|| Error::BroadcastTogether {
+        op,
+        a: ShapeText::of(&a.shape),
+        b: ShapeText::of(&b.shape),
+    })?;
+    Ok(a.with_shape(shape))
+}
+
+/// The sizes of an inferred shape, all of which are known when an operation runs.
+pub(super) fn sizes(meta: &Meta) -> Vec<usize> {
+    meta.shape.iter().filter_map(|dim| dim.known()).collect()
+}
+
+impl Op for Arith {
+    fn name(&self) -> &'static str {
+        match self.0 {
+            Arithmetic::Add => "add",
+            Arithmetic::Subtract => "subtract",
+            Arithmetic::Multiply => "multiply",
+            Arithmetic::Divide => "divide",
+        }
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [a, b] = inputs else { unreachable!("two inputs") };
+        let mut meta = common(self.name(), a, b)?;
+        match (self.0, meta.dtype.kind()) {
+            (Arithmetic::Subtract, Kind::Bool) => {
+                let what = "a difference".into();
+                Err(Error::Undefined { op: self.name(), what, dtype: meta.dtype })
+            }
+            // The quotient of integers is no integer.
+            (Arithmetic::Divide, Kind::Bool | Kind::Integer) => {
+                meta.dtype = DType::F64;
+                Ok(meta)
+            }
+            _ => Ok(meta),
+        }
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [a, b] = inputs else { unreachable!("two inputs") };
+        let op = self.name();
+        let meta = self.infer(&[a.meta(), b.meta()])?;
+        let to = Array::new(op, meta.dtype, &sizes(&meta))?;
+        let operand = |array: &Array| {
+            let stretched = |array: &Array| stretch(op, "x", array, to.shape());
+            if array.dtype == to.dtype {
+                stretched(array)
+            } else {
+                stretched(&device::to_dtype(op, array, to.dtype)?)
+            }
+        };
+        device::arithmetic(self.0, &to, &operand(a)?, &operand(b)?)?;
+        Ok(to)
+    }
+}
+
+impl Tensor {
+    /// The sum, element by element; integers wrap, bools are or-ed.
+    ///
+    /// # Errors
+    /// Dtypes that differ, shapes that don't broadcast together.
+    pub fn add(&self, other: &Tensor) -> Result<Tensor> {
+        apply(&Arith(Arithmetic::Add), &[self, other])
+    }
+
+    /// The difference, element by element; integers wrap.
+    ///
+    /// # Errors
+    /// Dtypes that differ or are bool, shapes that don't broadcast together.
+    pub fn subtract(&self, other: &Tensor) -> Result<Tensor> {
+        apply(&Arith(Arithmetic::Subtract), &[self, other])
+    }
+
+    /// The product, element by element; integers wrap, bools are and-ed.
+    ///
+    /// # Errors
+    /// Dtypes that differ, shapes that don't broadcast together.
+    pub fn multiply(&self, other: &Tensor) -> Result<Tensor> {
+        apply(&Arith(Arithmetic::Multiply), &[self, other])
+    }
+
+    /// The quotient, element by element; that of integers and bools is `f64`.
+    ///
+    /// # Errors
+    /// Dtypes that differ, shapes that don't broadcast together.
+    pub fn divide(&self, other: &Tensor) -> Result<Tensor> {
+        apply(&Arith(Arithmetic::Divide), &[self, other])
+    }
+}

@@ -1,0 +1,68 @@
+//! Comparisons, element by element.
+
+use inlay_core::{Comparison, DType, Error, Kind, Meta, Result};
+
+use super::arithmetic::{common, sizes};
+use super::masked_fill::stretch;
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply};
+use crate::{Tensor, device};
+
+#[derive(Debug)]
+struct Compare(Comparison);
+
+impl Op for Compare {
+    fn name(&self) -> &'static str {
+        match self.0 {
+            Comparison::Equal => "equal",
+            Comparison::NotEqual => "not_equal",
+            Comparison::Less => "less_than",
+            Comparison::LessEqual => "less_equal",
+            Comparison::Greater => "greater_than",
+            Comparison::GreaterEqual => "greater_equal",
+        }
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [a, b] = inputs else { unreachable!("two inputs") };
+        let meta = common(self.name(), a, b)?;
+        if self.0.is_order() && meta.dtype.kind() == Kind::Complex {
+            let what = "an order".into();
+            return Err(Error::Undefined { op: self.name(), what, dtype: meta.dtype });
+        }
+        Ok(Meta { dtype: DType::Bool, ..meta })
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [a, b] = inputs else { unreachable!("two inputs") };
+        let op = self.name();
+        let meta = self.infer(&[a.meta(), b.meta()])?;
+        let to = Array::new(op, DType::Bool, &sizes(&meta))?;
+        let (a, b) = (stretch(op, "x", a, to.shape())?, stretch(op, "y", b, to.shape())?);
+        device::compare(self.0, &to, &a, &b)?;
+        Ok(to)
+    }
+}
+
+macro_rules! comparison {
+    ($($name:ident, $variant:ident, $text:literal);* $(;)?) => {
+        impl Tensor { $(
+            #[doc = concat!("Whether `x ", $text, " y`, element by element, as bool.")]
+            ///
+            /// # Errors
+            /// Dtypes that differ, shapes that don't broadcast together, an order of complex
+            /// numbers.
+            pub fn $name(&self, other: &Tensor) -> Result<Tensor> {
+                apply(&Compare(Comparison::$variant), &[self, other])
+            }
+        )* }
+    };
+}
+comparison!(
+    equal, Equal, "==";
+    not_equal, NotEqual, "!=";
+    less_than, Less, "<";
+    less_equal, LessEqual, "<=";
+    greater_than, Greater, ">";
+    greater_equal, GreaterEqual, ">=";
+);

@@ -1,0 +1,34 @@
+//! `copy`: the same elements in fresh memory.
+
+use inlay_core::{Meta, Result};
+
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply};
+use crate::{Tensor, device};
+
+#[derive(Debug)]
+struct Copy;
+
+impl Op for Copy {
+    fn name(&self) -> &'static str {
+        "copy"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        Ok(inputs[0].clone())
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        device::to_contiguous(self.name(), inputs[0])
+    }
+}
+
+impl Tensor {
+    /// The same elements in fresh, contiguous memory.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub fn copy(&self) -> Result<Tensor> {
+        apply(&Copy, &[self])
+    }
+}

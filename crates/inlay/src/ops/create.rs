@@ -1,0 +1,135 @@
+//! Tensors from sizes and numbers: `full`, `zeros`, `ones`, `arange`.
+
+use inlay_core::{DType, Error, Kind, Result};
+
+use crate::{Scalar, Tensor};
+
+impl Tensor {
+    /// A tensor of one value everywhere.
+    ///
+    /// # Errors
+    /// A value that the dtype does not take, a shape that does not fit in memory.
+    pub fn full(shape: &[usize], value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
+        filled("full", shape, value.into(), dtype)
+    }
+
+    /// Zeros.
+    ///
+    /// # Errors
+    /// A shape that does not fit in memory.
+    pub fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor> {
+        filled("zeros", shape, Scalar::Bool(false), dtype)
+    }
+
+    /// Ones.
+    ///
+    /// # Errors
+    /// A shape that does not fit in memory.
+    pub fn ones(shape: &[usize], dtype: DType) -> Result<Tensor> {
+        filled("ones", shape, Scalar::Bool(true), dtype)
+    }
+
+    /// `start, start + step, …` before `end`, in a real dtype.
+    ///
+    /// # Errors
+    /// A step of 0, numbers that are not finite or don't fit in the dtype, bool and complex dtypes.
+    pub fn arange(
+        start: impl Into<Scalar>,
+        end: impl Into<Scalar>,
+        step: impl Into<Scalar>,
+        dtype: DType,
+    ) -> Result<Tensor> {
+        arange([start.into(), end.into(), step.into()], dtype)
+    }
+}
+
+fn filled(op: &'static str, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
+    // Named here, so that a size that can't be is an error of this operation.
+    inlay_core::Layout::contiguous(op, shape, dtype.size())?;
+    value.to_tensor(op, "fill_value", dtype)?.broadcast_to(shape)?.copy()
+}
+
+const OP: &str = "arange";
+
+fn arange(bounds: [Scalar; 3], dtype: DType) -> Result<Tensor> {
+    if !matches!(dtype.kind(), Kind::Integer | Kind::Float) {
+        return Err(Error::DType { op: OP, arg: "dtype", got: dtype, expected: "a real dtype" });
+    }
+    let integers = bounds.map(|bound| match bound {
+        Scalar::Bool(value) => Some(i128::from(value)),
+        Scalar::Int(value) => Some(value),
+        _ => None,
+    });
+    if let [Some(start), Some(end), Some(step)] = integers {
+        return integer_range(start, end, step, dtype);
+    }
+    let names = ["start", "end", "step"];
+    let mut floats = [0.0; 3];
+    for ((float, bound), arg) in floats.iter_mut().zip(bounds).zip(names) {
+        *float = match bound {
+            Scalar::Bool(value) => f64::from(u8::from(value)),
+            Scalar::Int(value) => value as f64,
+            Scalar::Float(value) => value,
+            Scalar::Complex(_) => {
+                return Err(Error::Scalar { op: OP, arg, got: "complex", dtype });
+            }
+        };
+        if !float.is_finite() {
+            let (got, expected) = (float.to_string(), "a finite number".into());
+            return Err(Error::Argument { op: OP, arg, got, expected });
+        }
+    }
+    if dtype.kind() == Kind::Integer {
+        return Err(Error::Scalar { op: OP, arg: "start, end or step", got: "float", dtype });
+    }
+    let [start, end, step] = floats;
+    let count = (!is_zero(step)).then(|| ((end - start) / step).ceil().max(0.0));
+    let values = collect(count, |k| start + k as f64 * step)?;
+    Tensor::from_slice(&values, &[values.len()])?.cast(dtype)
+}
+
+fn is_zero(step: f64) -> bool {
+    step == 0.0
+}
+
+fn integer_range(start: i128, end: i128, step: i128, dtype: DType) -> Result<Tensor> {
+    let count = (step != 0).then(|| {
+        let span = end.saturating_sub(start);
+        let whole = span / step + i128::from(span % step != 0 && (span > 0) == (step > 0));
+        whole.max(0) as f64
+    });
+    let ends = [
+        start,
+        start.saturating_add((count.unwrap_or(0.0) as i128 - 1).max(0).saturating_mul(step)),
+    ];
+    if let (Some((low, high)), true) = (dtype.integer_range(), count != Some(0.0)) {
+        if let Some(value) = ends.into_iter().find(|value| *value < low || *value > high) {
+            let expected = format!("values of {dtype}: {low} to {high}");
+            let (got, arg) = (value.to_string(), "start or end");
+            return Err(Error::Argument { op: OP, arg, got, expected });
+        }
+    }
+    // Every value fits in the dtype, so the bits of a wrapped u64 are its bits.
+    let values = collect(count, |k| (start + k as i128 * step) as u64)?;
+    let numbers = Tensor::from_slice(&values, &[values.len()])?;
+    if dtype.kind() == Kind::Integer {
+        return numbers.cast(dtype);
+    }
+    let values = collect(count, |k| (start + k as i128 * step) as f64)?;
+    Tensor::from_slice(&values, &[values.len()])?.cast(dtype)
+}
+
+/// `count` values; without a count the step was 0.
+fn collect<T>(count: Option<f64>, value: impl Fn(usize) -> T) -> Result<Vec<T>> {
+    let Some(count) = count else {
+        let (got, expected) = ("0".into(), "anything but 0".into());
+        return Err(Error::Argument { op: OP, arg: "step", got, expected });
+    };
+    let mut values = Vec::new();
+    // A count past usize saturates, and is then more than can be reserved.
+    let count = count as usize;
+    let bytes = count.saturating_mul(size_of::<T>());
+    values.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes })?;
+    values.extend((0..count).map(value));
+    Ok(values)
+}

@@ -1,0 +1,287 @@
+//! `x[...]` and `x[...] = v`: integers, slices, new axes, and at most one tensor.
+
+use inlay_core::{Dim, Dims, Error, Layout, Meta, Result, ShapeText, Slice, expect_shape};
+use smallvec::SmallVec;
+
+use super::region::{Read, Region, Write};
+use super::select_scatter::position_of;
+use super::slice_scatter::zero_step;
+use crate::funnel::{apply, apply_in_place};
+use crate::{DType, Scatter, Tensor};
+
+/// One part of an index expression.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// One position, whose axis is dropped.
+    At(i64),
+    /// A slice of an axis.
+    Slice(Slice),
+    /// As many whole axes as are left.
+    Ellipsis,
+    /// A new axis of size 1.
+    NewAxis,
+    /// Positions of an axis as an integer tensor, or true places of as many axes as a bool tensor
+    /// has. At most one in an expression.
+    Tensor(Tensor),
+}
+
+/// An index expression without tensors: a region.
+#[derive(Clone, Debug)]
+struct Basic(SmallVec<[Plain; 6]>);
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Plain {
+    At(i64),
+    Slice(Slice),
+    Ellipsis,
+    NewAxis,
+}
+
+impl Basic {
+    /// The items with the ellipsis, which is at the end if none is written, made whole axes.
+    fn expand(&self, op: &'static str, rank: usize) -> Result<SmallVec<[Plain; 6]>> {
+        let used = self.0.iter().filter(|item| matches!(item, Plain::At(_) | Plain::Slice(_)));
+        let used = used.count();
+        let Some(left) = rank.checked_sub(used) else {
+            let expected = format!("at most {rank} items, as x has {rank} dimensions");
+            return Err(Error::TooManyIndices { op, got: used, expected });
+        };
+        let whole = std::iter::repeat_n(Plain::Slice(Slice::ALL), left);
+        let mut out = SmallVec::new();
+        let mut found = false;
+        for &item in &self.0 {
+            if item == Plain::Ellipsis {
+                if found {
+                    let expected = "one ellipsis at most".into();
+                    return Err(Error::TooManyIndices { op, got: 2, expected });
+                }
+                found = true;
+                out.extend(whole.clone());
+            } else {
+                out.push(item);
+            }
+        }
+        if !found {
+            out.extend(whole);
+        }
+        Ok(out)
+    }
+}
+
+impl Region for Basic {
+    fn read_name(&self) -> &'static str {
+        "getitem"
+    }
+
+    fn write_name(&self) -> (&'static str, &'static str, &'static str) {
+        ("setitem", "x", "value")
+    }
+
+    fn shape(&self, op: &'static str, _arg: &'static str, x: &Meta) -> Result<Dims> {
+        let mut shape = Dims::new();
+        let mut axis = 0;
+        for item in self.expand(op, x.rank())? {
+            match item {
+                Plain::NewAxis => shape.push(Dim::Known(1)),
+                Plain::At(index) => {
+                    if let Dim::Known(size) = x.shape[axis] {
+                        position_of(op, index, axis, size)?;
+                    }
+                    axis += 1;
+                }
+                Plain::Slice(slice) => {
+                    slice.resolve(0).ok_or_else(|| zero_step(op))?;
+                    let len = |size| slice.resolve(size).map_or(0, |slice| slice.len);
+                    shape.push(x.shape[axis].map(len));
+                    axis += 1;
+                }
+                Plain::Ellipsis => {}
+            }
+        }
+        Ok(shape)
+    }
+
+    fn layout(&self, x: &Layout) -> Result<Layout> {
+        let op = self.read_name();
+        let mut layout = x.clone();
+        // `at` counts axes of the result, `axis` those of x.
+        let (mut at, mut axis) = (0, 0);
+        for item in self.expand(op, x.rank())? {
+            match item {
+                Plain::NewAxis => {
+                    layout = layout.insert_axis(at);
+                    at += 1;
+                }
+                Plain::At(index) => {
+                    layout = layout.select(at, position_of(op, index, axis, x.shape()[axis])?);
+                    axis += 1;
+                }
+                Plain::Slice(slice) => {
+                    let slice = slice.resolve(x.shape()[axis]).ok_or_else(|| zero_step(op))?;
+                    layout = layout.slice(at, slice);
+                    (at, axis) = (at + 1, axis + 1);
+                }
+                Plain::Ellipsis => {}
+            }
+        }
+        Ok(layout)
+    }
+}
+
+/// An index expression taken apart: what is left of it without its tensor, and the tensor.
+struct Parts {
+    basic: Basic,
+    tensor: Option<(Tensor, usize)>,
+}
+
+impl Parts {
+    /// `rank` is that of the indexed tensor.
+    fn new(op: &'static str, items: &[Item], rank: usize) -> Result<Self> {
+        let mut basic = SmallVec::new();
+        let mut tensor = None;
+        for item in items {
+            match item {
+                Item::At(index) => basic.push(Plain::At(*index)),
+                Item::Slice(slice) => basic.push(Plain::Slice(*slice)),
+                Item::Ellipsis => basic.push(Plain::Ellipsis),
+                Item::NewAxis => basic.push(Plain::NewAxis),
+                Item::Tensor(found) => {
+                    if tensor.is_some() {
+                        let expected = "one tensor at most".into();
+                        return Err(Error::TooManyIndices { op, got: 2, expected });
+                    }
+                    // The tensor stands for whole axes, one or, for a mask, one for each of its own.
+                    let covers = if found.dtype() == DType::Bool { found.rank() } else { 1 };
+                    tensor = Some((found.clone(), basic.len()));
+                    basic.extend(std::iter::repeat_n(Plain::Slice(Slice::ALL), covers));
+                }
+            }
+        }
+        let basic = Basic(basic);
+        // Before the tensor's axes in the view come those of the items that keep or make one.
+        let tensor = match tensor {
+            None => None,
+            Some((found, at)) => {
+                let used = |item: &&Plain| matches!(item, Plain::At(_) | Plain::Slice(_));
+                let left = rank.saturating_sub(basic.0.iter().filter(used).count());
+                let axes = basic.0[..at].iter().map(|item| match item {
+                    Plain::At(_) => 0,
+                    Plain::Ellipsis => left,
+                    Plain::Slice(_) | Plain::NewAxis => 1,
+                });
+                Some((found, axes.sum()))
+            }
+        };
+        Ok(Parts { basic, tensor })
+    }
+}
+
+/// The view's axes `axis..` that a tensor index covers made one, and its positions on that one.
+fn positions(
+    op: &'static str,
+    view: &Tensor,
+    tensor: &Tensor,
+    axis: usize,
+) -> Result<(Tensor, Tensor, Vec<usize>)> {
+    if tensor.dtype() != DType::Bool {
+        let flat = tensor.reshape(&[-1])?;
+        return Ok((view.clone(), flat, tensor.shape().to_vec()));
+    }
+    let covered = &view.shape()[axis..axis + tensor.rank()];
+    expect_shape(op, "mask", &tensor.meta().shape, &Meta::known(DType::Bool, covered).shape)?;
+    let merged = view.reshape(&signed(&around(view, axis, tensor.rank(), &[tensor.numel()])))?;
+    let numbers = Tensor::arange(0, tensor.numel() as i64, 1, DType::I64)?;
+    let found = numbers.masked_select(&tensor.reshape(&[-1])?)?;
+    let shape = found.shape().to_vec();
+    Ok((merged, found, shape))
+}
+
+impl Tensor {
+    /// The part of the tensor that `items` name: a view, unless one of them is a tensor.
+    ///
+    /// ```
+    /// # use inlay::{Item, Slice, Tensor};
+    /// let x = Tensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[2, 3])?;
+    /// let last = x.index(&[Item::Ellipsis, Item::At(-1)])?;
+    /// assert_eq!(last.to_vec::<i32>()?, [3, 6]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// More items than dimensions, positions out of range, a step of 0, a mask of another shape.
+    pub fn index(&self, items: &[Item]) -> Result<Tensor> {
+        let op = "getitem";
+        let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
+        let view = apply(&Read(basic), &[self])?;
+        let Some((tensor, axis)) = tensor else { return Ok(view) };
+        let (view, index, shape) = positions(op, &view, &tensor, axis)?;
+        let rows = view.index_select(&index, axis as i64)?;
+        rows.reshape(&signed(&around(&view, axis, 1, &shape)))
+    }
+
+    /// Writes `value`, which stretches to the shape of `self.index(items)`, to that part.
+    ///
+    /// # Errors
+    /// As [`Tensor::index`]; also dtypes that differ, a value that does not stretch, memory that is
+    /// read-only or overlaps itself. Then nothing was written.
+    pub fn assign(&self, items: &[Item], value: &Tensor) -> Result<()> {
+        let op = "setitem";
+        value.meta().expect_dtype_of(op, "value", &self.meta(), "x")?;
+        let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
+        let Some((tensor, axis)) = tensor else {
+            let shape = basic.shape(op, "x", &self.meta())?;
+            let value =
+                stretched(value, &super::arithmetic::sizes(&self.meta().with_shape(shape)))?;
+            return apply_in_place(&Write(basic), self, &[&value]);
+        };
+        self.array().expect_target(op, "x")?;
+        let view = apply(&Read(basic), &[self])?;
+        if tensor.dtype() == DType::Bool {
+            return assign_mask(&view, &tensor, axis, value);
+        }
+        let (view, index, shape) = positions(op, &view, &tensor, axis)?;
+        let value = stretched(value, &around(&view, axis, 1, &shape))?;
+        let rows = value.reshape(&signed(&around(&view, axis, 1, &[index.numel()])))?;
+        view.scatter_(&index, &rows, Scatter::overwrite().axis(axis as i64)).map(drop)
+    }
+}
+
+/// Writes to the true places of a mask over the axes `axis..` of a view.
+fn assign_mask(view: &Tensor, mask: &Tensor, axis: usize, value: &Tensor) -> Result<()> {
+    let op = "setitem";
+    let covered = &view.shape()[axis..axis + mask.rank()];
+    expect_shape(op, "mask", &mask.meta().shape, &Meta::known(DType::Bool, covered).shape)?;
+    let ones = mask.sum(None, false)?.to_vec::<i64>()?[0] as usize;
+    let value = stretched(value, &around(view, axis, mask.rank(), &[ones]))?;
+    // Mask and value in the view's own order: the mask's axes where they are, whole axes around.
+    let mut shape = vec![1; axis];
+    shape.extend(mask.shape());
+    shape.resize(view.rank(), 1);
+    view.masked_scatter_(&mask.reshape(&signed(&shape))?, &value).map(drop)
+}
+
+/// The shape of `view` with `covered` axes from `axis` on replaced.
+fn around(view: &Tensor, axis: usize, covered: usize, by: &[usize]) -> Vec<usize> {
+    let shape = view.shape();
+    [&shape[..axis], by, &shape[axis + covered..]].concat()
+}
+
+fn signed(shape: &[usize]) -> Vec<i64> {
+    shape.iter().map(|&size| size as i64).collect()
+}
+
+fn stretched(value: &Tensor, shape: &[usize]) -> Result<Tensor> {
+    // As NumPy: leading dimensions of size 1 that the part does not have may be left out.
+    let extra = value.rank().saturating_sub(shape.len());
+    let value = match value.shape()[..extra].iter().all(|&size| size == 1) {
+        true if extra > 0 => value.reshape(&signed(&value.shape()[extra..]))?,
+        _ => value.clone(),
+    };
+    let layout = value.layout().broadcast_to(shape).ok_or_else(|| Error::Broadcast {
+        op: "setitem",
+        arg: "value",
+        got: ShapeText::of(value.shape()),
+        to: ShapeText::of(shape),
+    })?;
+    Ok(Tensor::from_array(value.array().with_layout(layout)))
+}

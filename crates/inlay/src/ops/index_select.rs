@@ -1,0 +1,59 @@
+//! `index_select`: rows along an axis at the positions of a 1-D index.
+
+use inlay_core::{Error, Meta, Result, axis_of};
+
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply};
+use crate::{Tensor, device};
+
+#[derive(Debug)]
+struct IndexSelect {
+    axis: i64,
+}
+
+/// Fails unless `index` is a 1-D tensor of integers.
+pub(super) fn expect_vector_index(op: &'static str, index: &Meta) -> Result<()> {
+    index.expect_index(op, "index")?;
+    match index.rank() {
+        1 => Ok(()),
+        got => Err(Error::Rank { op, arg: "index", got, expected: "1" }),
+    }
+}
+
+impl Op for IndexSelect {
+    fn name(&self) -> &'static str {
+        "index_select"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x, index] = inputs else { unreachable!("two inputs") };
+        x.expect_rank_at_least(self.name(), "x", 1)?;
+        let axis = axis_of(self.name(), "axis", self.axis, x.rank())?;
+        expect_vector_index(self.name(), index)?;
+        let mut shape = x.shape.clone();
+        shape[axis] = index.shape[0];
+        Ok(x.with_shape(shape))
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [x, index] = inputs else { unreachable!("two inputs") };
+        let op = self.name();
+        let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
+        let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
+        let mut shape = x.shape().to_vec();
+        shape[axis] = positions.values().len();
+        let to = Array::new(op, x.dtype, &shape)?;
+        device::gather_rows(&to, x, axis, &positions)?;
+        Ok(to)
+    }
+}
+
+impl Tensor {
+    /// The rows along `axis` at the positions of a 1-D index, in its order.
+    ///
+    /// # Errors
+    /// An index that is not 1-D or not of integers, an axis or an index out of range.
+    pub fn index_select(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
+        apply(&IndexSelect { axis }, &[self, index])
+    }
+}

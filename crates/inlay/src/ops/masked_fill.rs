@@ -1,0 +1,127 @@
+//! `masked_fill`: one value to the true places of a mask.
+
+use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
+
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply, apply_in_place};
+use crate::{Scalar, Tensor, device};
+
+/// Fails unless `mask` is bool and stretches to the shape of `x`.
+pub(super) fn expect_mask_for(op: &'static str, mask: &Meta, x: &Meta) -> Result<()> {
+    mask.expect_mask(op, "mask")?;
+    expect_stretch(op, "mask", mask, x)
+}
+
+/// Fails unless `meta` stretches to the shape of `x`.
+pub(super) fn expect_stretch(
+    op: &'static str,
+    arg: &'static str,
+    meta: &Meta,
+    x: &Meta,
+) -> Result<()> {
+    match broadcast_dims(&[&x.shape, &meta.shape]) {
+        Some(shape) if shape == x.shape => Ok(()),
+        _ => {
+            let (got, to) = (ShapeText::of(&meta.shape), ShapeText::of(&x.shape));
+            Err(Error::Broadcast { op, arg, got, to })
+        }
+    }
+}
+
+/// `array` stretched to `shape`, as a view.
+pub(super) fn stretch(
+    op: &'static str,
+    arg: &'static str,
+    array: &Array,
+    shape: &[usize],
+) -> Result<Array> {
+    let layout = array.layout.broadcast_to(shape).ok_or_else(|| Error::Broadcast {
+        op,
+        arg,
+        got: ShapeText::of(array.shape()),
+        to: ShapeText::of(shape),
+    })?;
+    Ok(array.with_layout(layout))
+}
+
+#[derive(Debug)]
+struct MaskedFill;
+
+impl Op for MaskedFill {
+    fn name(&self) -> &'static str {
+        "masked_fill"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x, mask, value] = inputs else { unreachable!("three inputs") };
+        expect_mask_for(self.name(), mask, x)?;
+        value.expect_dtype_of(self.name(), "value", x, "x")?;
+        expect_single(self.name(), value)?;
+        Ok(x.clone())
+    }
+
+    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
+        let [x, mask, value] = inputs else { unreachable!("three inputs") };
+        let op = self.name();
+        let mask = stretch(op, "mask", mask, x.shape())?;
+        let value = stretch(op, "value", value, x.shape())?;
+        let (to, base) = out.of(op, x)?;
+        device::select(&to, &mask, &value, base)?;
+        Ok(to)
+    }
+}
+
+/// Fails unless `value` is 0-D.
+pub(super) fn expect_single(op: &'static str, value: &Meta) -> Result<()> {
+    inlay_core::expect_shape(op, "value", &value.shape, &[])
+}
+
+impl Tensor {
+    /// A copy whose true places of `mask` are `value`, a plain number or a 0-D tensor.
+    ///
+    /// # Errors
+    /// A mask that is not bool or does not broadcast, a value of another kind or shape.
+    pub fn masked_fill(&self, mask: &Tensor, value: impl Into<Fill>) -> Result<Tensor> {
+        let value = value.into().tensor("masked_fill", self)?;
+        apply(&MaskedFill, &[self, mask, &value])
+    }
+
+    /// [`Tensor::masked_fill`] in place.
+    ///
+    /// # Errors
+    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    pub fn masked_fill_(&self, mask: &Tensor, value: impl Into<Fill>) -> Result<&Self> {
+        let value = value.into().tensor("masked_fill", self)?;
+        apply_in_place(&MaskedFill, self, &[mask, &value]).map(|()| self)
+    }
+}
+
+/// What a fill writes: a plain number, or a 0-D tensor.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each name is its own documentation")]
+pub enum Fill {
+    Scalar(Scalar),
+    Tensor(Tensor),
+}
+
+impl Fill {
+    /// As a tensor for `x`.
+    pub(super) fn tensor(self, op: &'static str, x: &Tensor) -> Result<Tensor> {
+        match self {
+            Fill::Scalar(scalar) => scalar.to_tensor(op, "value", x.dtype()),
+            Fill::Tensor(tensor) => Ok(tensor),
+        }
+    }
+}
+
+impl<S: Into<Scalar>> From<S> for Fill {
+    fn from(value: S) -> Self {
+        Fill::Scalar(value.into())
+    }
+}
+
+impl From<&Tensor> for Fill {
+    fn from(value: &Tensor) -> Self {
+        Fill::Tensor(value.clone())
+    }
+}

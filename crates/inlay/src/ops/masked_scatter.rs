@@ -1,0 +1,80 @@
+//! `masked_scatter`: elements of a source, in order, to the true places of a mask.
+
+use inlay_core::{Error, Meta, Result};
+
+use super::masked_fill::{expect_mask_for, stretch};
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply, apply_in_place};
+use crate::{Tensor, device};
+
+#[derive(Debug)]
+struct MaskedScatter;
+
+impl Op for MaskedScatter {
+    fn name(&self) -> &'static str {
+        "masked_scatter"
+    }
+
+    fn target(&self) -> &'static str {
+        "input"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x, mask, source] = inputs else { unreachable!("three inputs") };
+        expect_mask_for(self.name(), mask, x)?;
+        source.expect_dtype_of(self.name(), "source", x, "input")?;
+        Ok(x.clone())
+    }
+
+    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
+        let [x, mask, source] = inputs else { unreachable!("three inputs") };
+        let op = self.name();
+        let bits = device::bits(&stretch(op, "mask", mask, x.shape())?)?;
+        let (have, need) = (source.layout.numel(), bits.ones());
+        if have < need {
+            return Err(Error::SourceTooShort { op, arg: "source", have, need });
+        }
+        let contiguous;
+        let source = if source.is_contiguous() {
+            source
+        } else {
+            contiguous = device::to_contiguous(op, source)?;
+            &contiguous
+        };
+        let (to, base) = out.of(op, x)?;
+        device::expand(&to, base, &bits, source)?;
+        Ok(to)
+    }
+}
+
+impl Tensor {
+    /// A copy in which the k-th true place of `mask`, in row-major order, is the k-th element of
+    /// `source`, in row-major order.
+    ///
+    /// The mask is bool and broadcasts to this shape. The source may have any shape, and more
+    /// elements than are needed.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from_slice(&[0i32; 4], &[2, 2])?;
+    /// let mask = Tensor::from_slice(&[true, false], &[2])?;
+    /// let source = Tensor::from_slice(&[7, 8, 9], &[3])?;
+    /// assert_eq!(x.masked_scatter(&mask, &source)?.to_vec::<i32>()?, [7, 0, 8, 0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A mask that is not bool or does not broadcast, dtypes that differ, a source with fewer
+    /// elements than the mask selects.
+    pub fn masked_scatter(&self, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
+        apply(&MaskedScatter, &[self, mask, source])
+    }
+
+    /// [`Tensor::masked_scatter`] in place.
+    ///
+    /// # Errors
+    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    pub fn masked_scatter_(&self, mask: &Tensor, source: &Tensor) -> Result<&Self> {
+        apply_in_place(&MaskedScatter, self, &[mask, source]).map(|()| self)
+    }
+}

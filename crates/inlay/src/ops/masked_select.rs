@@ -1,0 +1,44 @@
+//! `masked_select`: the true places of a mask, in order.
+
+use inlay_core::{Dim, Meta, Result};
+use smallvec::smallvec;
+
+use super::masked_fill::{expect_mask_for, stretch};
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply};
+use crate::{Tensor, device};
+
+#[derive(Debug)]
+struct MaskedSelect;
+
+impl Op for MaskedSelect {
+    fn name(&self) -> &'static str {
+        "masked_select"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x, mask] = inputs else { unreachable!("two inputs") };
+        expect_mask_for(self.name(), mask, x)?;
+        // How many are true is known only from the mask's values.
+        Ok(x.with_shape(smallvec![Dim::unknown()]))
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [x, mask] = inputs else { unreachable!("two inputs") };
+        let bits = device::bits(&stretch(self.name(), "mask", mask, x.shape())?)?;
+        let to = Array::new(self.name(), x.dtype, &[bits.ones()])?;
+        device::compress(&to, x, &bits)?;
+        Ok(to)
+    }
+}
+
+impl Tensor {
+    /// The elements at the true places of `mask`, which is bool and broadcasts to this shape, as a
+    /// 1-D tensor in row-major order.
+    ///
+    /// # Errors
+    /// A mask that is not bool or does not broadcast.
+    pub fn masked_select(&self, mask: &Tensor) -> Result<Tensor> {
+        apply(&MaskedSelect, &[self, mask])
+    }
+}

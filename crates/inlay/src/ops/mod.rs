@@ -1,0 +1,35 @@
+//! The operations, one file each: what it accepts, what it does, and its methods of [`Tensor`].
+//!
+//! [`Tensor`]: crate::Tensor
+
+mod arithmetic;
+mod cast;
+mod compare;
+mod copy;
+mod create;
+mod diagonal_scatter;
+mod index;
+mod index_fill;
+mod index_select;
+mod masked_fill;
+mod masked_scatter;
+mod masked_select;
+mod put_along_axis;
+mod region;
+mod scatter;
+mod select_scatter;
+mod shape;
+mod slice_scatter;
+mod sum;
+mod take_along_axis;
+mod triangle;
+mod triangle_indices;
+mod where_;
+
+pub use diagonal_scatter::DiagonalScatter;
+pub use index::Item;
+pub use masked_fill::Fill;
+pub use put_along_axis::PutAlongAxis;
+pub use scatter::Scatter;
+pub use select_scatter::SelectScatter;
+pub use slice_scatter::SliceScatter;

@@ -1,0 +1,133 @@
+//! `put_along_axis`: single elements to the positions of an index of the tensor's rank.
+
+use inlay_core::{Combine, Dim, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of};
+
+use super::masked_fill::{expect_stretch, stretch};
+use super::scatter::expect_defined;
+use super::take_along_axis::index_shape;
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply, apply_in_place};
+use crate::{Tensor, device};
+
+/// How [`Tensor::put_along_axis`] writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PutAlongAxis {
+    axis: i64,
+    combine: Combine,
+    broadcast: bool,
+}
+
+impl PutAlongAxis {
+    /// Assign along `axis`: the last value of a place wins.
+    pub fn assign(axis: i64) -> Self {
+        PutAlongAxis { axis, combine: Combine::Assign, broadcast: true }
+    }
+
+    /// Reduce along `axis` the values of each place, and its old value.
+    pub fn reduce(axis: i64, reduce: Reduce) -> Self {
+        let combine = Combine::Reduce { reduce, include_self: true };
+        PutAlongAxis { axis, combine, broadcast: true }
+    }
+
+    /// Whether the old value of a place takes part in its reduction; it does by default.
+    #[must_use]
+    pub fn include_self(mut self, include: bool) -> Self {
+        if let Combine::Reduce { include_self, .. } = &mut self.combine {
+            *include_self = include;
+        }
+        self
+    }
+
+    /// Whether index and values stretch to the tensor's shape off the axis, as they do by default.
+    /// Otherwise they may be smaller than the tensor there, and values larger than the index.
+    #[must_use]
+    pub fn broadcast(mut self, broadcast: bool) -> Self {
+        self.broadcast = broadcast;
+        self
+    }
+}
+
+impl Op for PutAlongAxis {
+    fn name(&self) -> &'static str {
+        "put_along_axis"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x, index, values] = inputs else { unreachable!("three inputs") };
+        let op = self.name();
+        x.expect_rank_at_least(op, "x", 1)?;
+        let axis = axis_of(op, "axis", self.axis, x.rank())?;
+        let entries = x.with_shape(index_shape(op, x, index, axis, self.broadcast)?);
+        values.expect_dtype_of(op, "values", x, "x")?;
+        expect_defined(op, self.combine, x)?;
+        if self.broadcast {
+            expect_stretch(op, "values", values, &entries)?;
+        } else {
+            let covers = |(&have, &need): (&Dim, &Dim)| match (have, need) {
+                (Dim::Known(have), Dim::Known(need)) => have >= need,
+                _ => true,
+            };
+            let same_rank = values.rank() == entries.rank();
+            if !same_rank || !values.shape.iter().zip(&entries.shape).all(covers) {
+                let (got, expected) = (ShapeText::of(&values.shape), ShapeText::of(&entries.shape));
+                return Err(Error::Shape { op, arg: "values", got, expected });
+            }
+        }
+        Ok(x.clone())
+    }
+
+    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
+        let [x, index, values] = inputs else { unreachable!("three inputs") };
+        let op = self.name();
+        let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
+        let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
+        let mut shape = if self.broadcast { x.shape() } else { index.shape() }.to_vec();
+        shape[axis] = index.shape()[axis];
+        let layout = positions.layout().broadcast_to(&shape);
+        let layout = layout.unwrap_or_else(|| unreachable!("inference has seen the shapes"));
+        let values = if self.broadcast {
+            stretch(op, "values", values, &shape)?
+        } else {
+            let part = values.layout.clone();
+            values.with_layout(Layout::strided(
+                shape.as_slice().into(),
+                part.strides().into(),
+                part.offset(),
+            ))
+        };
+        let (to, base) = out.of(op, x)?;
+        let index = (&positions, &layout);
+        device::scatter_elements(&to, base, axis, index, &values, self.combine)?;
+        Ok(to)
+    }
+}
+
+impl Tensor {
+    /// A copy in which `x[i][index[i][j][k]][k] (op)= values[i][j][k]`, for axis 1 and for j in
+    /// order; other axes likewise.
+    ///
+    /// # Errors
+    /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that the
+    /// dtype does not have.
+    pub fn put_along_axis(
+        &self,
+        index: &Tensor,
+        values: &Tensor,
+        how: PutAlongAxis,
+    ) -> Result<Tensor> {
+        apply(&how, &[self, index, values])
+    }
+
+    /// [`Tensor::put_along_axis`] in place.
+    ///
+    /// # Errors
+    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    pub fn put_along_axis_(
+        &self,
+        index: &Tensor,
+        values: &Tensor,
+        how: PutAlongAxis,
+    ) -> Result<&Self> {
+        apply_in_place(&how, self, &[index, values]).map(|()| self)
+    }
+}

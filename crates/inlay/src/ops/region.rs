@@ -1,0 +1,84 @@
+//! Regions: parts of a tensor that a layout can name. Reading one is a view; writing one is a copy
+//! to that view. Slices, diagonals and single positions differ in their layout alone.
+
+use std::fmt;
+
+use inlay_core::{Dims, Layout, Meta, Result, expect_shape};
+use smallvec::{SmallVec, smallvec};
+
+use crate::array::Array;
+use crate::device;
+use crate::funnel::{Op, Out};
+
+/// A part of a tensor.
+pub(crate) trait Region: fmt::Debug + Send + Sync {
+    /// What reading it is called.
+    fn read_name(&self) -> &'static str;
+    /// What writing it is called, and its two arguments.
+    fn write_name(&self) -> (&'static str, &'static str, &'static str);
+    /// Its shape, or why `x` has no such part; `op` and the name of `x` are for the error.
+    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<Dims>;
+    /// Where it lies, for a layout whose shape has passed `shape`.
+    fn layout(&self, x: &Layout) -> Result<Layout>;
+    /// Where the rest lies: layouts that cover every element outside of the region, and may cover
+    /// some inside of it if they are few.
+    fn rest(&self, x: &Layout) -> Result<SmallVec<[Layout; 4]>> {
+        Ok(smallvec![x.clone()])
+    }
+}
+
+/// Reads a region, as a view.
+#[derive(Debug)]
+pub(crate) struct Read<R>(pub(crate) R);
+
+impl<R: Region> Op for Read<R> {
+    fn name(&self) -> &'static str {
+        self.0.read_name()
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x] = inputs else { unreachable!("one input") };
+        Ok(x.with_shape(self.0.shape(self.name(), "x", x)?))
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [x] = inputs else { unreachable!("one input") };
+        Ok(x.with_layout(self.0.layout(&x.layout)?))
+    }
+}
+
+/// Writes a region.
+#[derive(Debug)]
+pub(crate) struct Write<R>(pub(crate) R);
+
+impl<R: Region> Op for Write<R> {
+    fn name(&self) -> &'static str {
+        self.0.write_name().0
+    }
+
+    fn target(&self) -> &'static str {
+        self.0.write_name().1
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x, source] = inputs else { unreachable!("two inputs") };
+        let (op, target, arg) = self.0.write_name();
+        let expected = self.0.shape(op, target, x)?;
+        source.expect_dtype_of(op, arg, x, target)?;
+        expect_shape(op, arg, &source.shape, &expected)?;
+        Ok(x.clone())
+    }
+
+    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
+        let [x, source] = inputs else { unreachable!("two inputs") };
+        let (to, base) = out.of(self.name(), x)?;
+        if let Some(base) = base {
+            let parts = self.0.rest(&to.layout)?.into_iter().zip(self.0.rest(&base.layout)?);
+            for (to_part, base_part) in parts {
+                device::copy(&to.with_layout(to_part), &base.with_layout(base_part))?;
+            }
+        }
+        device::copy(&to.with_layout(self.0.layout(&to.layout)?), source)?;
+        Ok(to)
+    }
+}

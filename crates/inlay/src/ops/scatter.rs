@@ -1,0 +1,154 @@
+//! `scatter`: rows of updates to the places along an axis that an index names.
+
+use inlay_core::{
+    Combine, Dim, Error, Meta, Reduce, Result, ShapeText, Slice, axis_of, expect_shape,
+};
+
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply, apply_in_place};
+use crate::{Tensor, device};
+
+/// How [`Tensor::scatter`] writes: `x[index[i]] (op)= updates[i]` along an axis.
+///
+/// ```
+/// use inlay::{Reduce, Scatter};
+///
+/// let assign = Scatter::overwrite();
+/// let mean = Scatter::reduce(Reduce::Mean).include_self(true).axis(-1);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scatter {
+    axis: i64,
+    combine: Combine,
+}
+
+impl Scatter {
+    /// Assign: the last update of a place wins.
+    pub fn overwrite() -> Self {
+        Scatter { axis: 0, combine: Combine::Assign }
+    }
+
+    /// Places that the index names become the reduction of their updates.
+    pub fn reduce(reduce: Reduce) -> Self {
+        Scatter { axis: 0, combine: Combine::Reduce { reduce, include_self: false } }
+    }
+
+    /// Whether the old value of a place takes part in its reduction. It does not by default, and
+    /// never in an assignment.
+    #[must_use]
+    pub fn include_self(mut self, include: bool) -> Self {
+        if let Combine::Reduce { include_self, .. } = &mut self.combine {
+            *include_self = include;
+        }
+        self
+    }
+
+    /// The axis along which the index counts; 0 by default, negative from the end.
+    #[must_use]
+    pub fn axis(mut self, axis: i64) -> Self {
+        self.axis = axis;
+        self
+    }
+}
+
+/// Fails when the reduction is not defined for the dtype.
+pub(super) fn expect_defined(op: &'static str, combine: Combine, x: &Meta) -> Result<()> {
+    match combine {
+        Combine::Reduce { reduce, .. } if !reduce.is_defined_for(x.dtype) => {
+            Err(Error::Undefined { op, what: reduce.to_string(), dtype: x.dtype })
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Op for Scatter {
+    fn name(&self) -> &'static str {
+        "scatter"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x, index, updates] = inputs else { unreachable!("three inputs") };
+        let op = self.name();
+        x.expect_rank_at_least(op, "x", 1)?;
+        let axis = axis_of(op, "axis", self.axis, x.rank())?;
+        index.expect_index(op, "index")?;
+        if index.rank() > 1 {
+            let expected = "0 or 1";
+            return Err(Error::Rank { op, arg: "index", got: index.rank(), expected });
+        }
+        updates.expect_dtype_of(op, "updates", x, "x")?;
+        expect_defined(op, self.combine, x)?;
+
+        let mut expected = x.shape.clone();
+        match index.shape.first() {
+            None => {
+                expected.remove(axis);
+            }
+            Some(&entries) => {
+                // Updates past the index are ignored, so more of them are as good as enough.
+                expected[axis] = entries;
+                if let (Some(Dim::Known(have)), Dim::Known(least)) =
+                    (updates.shape.get(axis).filter(|_| updates.rank() == x.rank()), entries)
+                {
+                    if *have < least {
+                        let got = ShapeText::of(&updates.shape);
+                        return Err(Error::TooShort { op, arg: "updates", got, axis, least });
+                    }
+                    expected[axis] = Dim::Known(*have);
+                }
+            }
+        }
+        expect_shape(op, "updates", &updates.shape, &expected)?;
+        Ok(x.clone())
+    }
+
+    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
+        let [x, index, updates] = inputs else { unreachable!("three inputs") };
+        let op = self.name();
+        let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
+        let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
+        let updates = match index.shape().first() {
+            None => updates.with_layout(updates.layout.insert_axis(axis)),
+            Some(&entries) => {
+                let used = Slice::new(0, entries as i64, 1).resolve(updates.shape()[axis]);
+                let used = used.unwrap_or_else(|| unreachable!("the step is 1"));
+                updates.with_layout(updates.layout.slice(axis, used))
+            }
+        };
+        let (to, base) = out.of(op, x)?;
+        device::scatter_rows(&to, base, axis, &positions, &updates, self.combine)?;
+        Ok(to)
+    }
+}
+
+impl Tensor {
+    /// A copy in which, along an axis and for i in order, `x[index[i]] (op)= updates[i]`.
+    ///
+    /// `index` is 1-D with as many entries as `updates` has rows (further rows are ignored), or 0-D
+    /// for a single row. Duplicates are processed in index order.
+    ///
+    /// ```
+    /// # use inlay::{Reduce, Scatter, Tensor};
+    /// let x = Tensor::from_slice(&[1i32, 1, 1], &[3])?;
+    /// let index = Tensor::from_slice(&[0i64, 0, -1], &[3])?;
+    /// let updates = Tensor::from_slice(&[10i32, 20, 30], &[3])?;
+    /// let sum = Scatter::reduce(Reduce::Sum);
+    /// assert_eq!(x.scatter(&index, &updates, sum)?.to_vec::<i32>()?, [30, 1, 30]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that the
+    /// dtype does not have.
+    pub fn scatter(&self, index: &Tensor, updates: &Tensor, how: Scatter) -> Result<Tensor> {
+        apply(&how, &[self, index, updates])
+    }
+
+    /// [`Tensor::scatter`] in place.
+    ///
+    /// # Errors
+    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    pub fn scatter_(&self, index: &Tensor, updates: &Tensor, how: Scatter) -> Result<&Self> {
+        apply_in_place(&how, self, &[index, updates]).map(|()| self)
+    }
+}

@@ -1,0 +1,89 @@
+//! `take_along_axis`: single elements at the positions of an index of the tensor's rank.
+
+use inlay_core::{Dim, Error, Meta, Result, ShapeText, axis_of};
+
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply};
+use crate::{Tensor, device};
+
+#[derive(Debug)]
+struct TakeAlongAxis {
+    axis: i64,
+    broadcast: bool,
+}
+
+/// The shape of the elements that an index of `x`'s rank names.
+///
+/// With `broadcast`, sizes off the axis are those of `x`, and the index has them or 1. Without, the
+/// index has its own sizes, none larger than those of `x` off the axis.
+pub(super) fn index_shape(
+    op: &'static str,
+    x: &Meta,
+    index: &Meta,
+    axis: usize,
+    broadcast: bool,
+) -> Result<inlay_core::Dims> {
+    index.expect_index(op, "index")?;
+    let mut expected = x.shape.clone();
+    expected[axis] = index.shape.get(axis).copied().unwrap_or(expected[axis]);
+    let fits = |(&got, &want): (&Dim, &Dim)| match (got, want) {
+        (Dim::Known(1), _) if broadcast => true,
+        (Dim::Known(got), Dim::Known(want)) if !broadcast => got <= want,
+        _ => got.may_equal(want),
+    };
+    let agree = index.rank() == x.rank()
+        && index.shape.iter().zip(&expected).enumerate().all(|(k, pair)| k == axis || fits(pair));
+    if !agree {
+        let (got, expected) = (ShapeText::of(&index.shape), ShapeText::of(&expected));
+        return Err(Error::Shape { op, arg: "index", got, expected });
+    }
+    Ok(if broadcast { expected } else { index.shape.clone() })
+}
+
+impl Op for TakeAlongAxis {
+    fn name(&self) -> &'static str {
+        "take_along_axis"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x, index] = inputs else { unreachable!("two inputs") };
+        x.expect_rank_at_least(self.name(), "x", 1)?;
+        let axis = axis_of(self.name(), "axis", self.axis, x.rank())?;
+        Ok(x.with_shape(index_shape(self.name(), x, index, axis, self.broadcast)?))
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [x, index] = inputs else { unreachable!("two inputs") };
+        let op = self.name();
+        let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
+        let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
+        let mut shape = if self.broadcast { x.shape() } else { index.shape() }.to_vec();
+        shape[axis] = index.shape()[axis];
+        let layout = positions.layout().broadcast_to(&shape);
+        let layout = layout.unwrap_or_else(|| unreachable!("inference has seen the shapes"));
+        let to = Array::new(op, x.dtype, &shape)?;
+        // Off the axis only the part of x that the index covers is read.
+        shape[axis] = x.shape()[axis];
+        let part = inlay_core::Layout::strided(
+            shape.as_slice().into(),
+            x.layout.strides().into(),
+            x.layout.offset(),
+        );
+        device::gather_elements(&to, &x.with_layout(part), axis, &positions, &layout)?;
+        Ok(to)
+    }
+}
+
+impl Tensor {
+    /// The elements `x[i][index[i][j][k]][k]`, for axis 1; other axes likewise.
+    ///
+    /// `index` has this rank. With `broadcast` it stretches to this shape off the axis, as in NumPy;
+    /// without, it may be smaller there, as in `torch.gather`.
+    ///
+    /// # Errors
+    /// An index whose shape does not fit or that is not of integers, an axis or an index out of
+    /// range.
+    pub fn take_along_axis(&self, index: &Tensor, axis: i64, broadcast: bool) -> Result<Tensor> {
+        apply(&TakeAlongAxis { axis, broadcast }, &[self, index])
+    }
+}

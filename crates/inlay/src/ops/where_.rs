@@ -1,0 +1,53 @@
+//! `where`: from one tensor or another, as a condition says.
+
+use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
+
+use super::arithmetic::{common, sizes};
+use super::masked_fill::stretch;
+use crate::array::Array;
+use crate::funnel::{Op, Out, apply};
+use crate::{Tensor, device};
+
+#[derive(Debug)]
+struct Where;
+
+impl Op for Where {
+    fn name(&self) -> &'static str {
+        "where"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [condition, x, y] = inputs else { unreachable!("three inputs") };
+        let op = self.name();
+        condition.expect_mask(op, "condition")?;
+        let both = common(op, x, y)?;
+        match broadcast_dims(&[&condition.shape, &both.shape]) {
+            Some(shape) => Ok(both.with_shape(shape)),
+            None => {
+                let a = ShapeText::of(&condition.shape);
+                Err(Error::BroadcastTogether { op, a, b: ShapeText::of(&both.shape) })
+            }
+        }
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [condition, x, y] = inputs else { unreachable!("three inputs") };
+        let op = self.name();
+        let meta = self.infer(&[condition.meta(), x.meta(), y.meta()])?;
+        let to = Array::new(op, meta.dtype, &sizes(&meta))?;
+        let condition = stretch(op, "condition", condition, to.shape())?;
+        let (x, y) = (stretch(op, "x", x, to.shape())?, stretch(op, "y", y, to.shape())?);
+        device::select(&to, &condition, &x, Some(&y))?;
+        Ok(to)
+    }
+}
+
+impl Tensor {
+    /// The elements of `x` where this bool tensor is true, else those of `y`.
+    ///
+    /// # Errors
+    /// A condition that is not bool, dtypes that differ, shapes that don't broadcast together.
+    pub fn choose(&self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+        apply(&Where, &[self, x, y])
+    }
+}

@@ -1,0 +1,118 @@
+//! Plain numbers: weakly typed until a tensor's dtype takes them.
+
+use half::{bf16, f16};
+use inlay_core::{DType, Error, Kind, Result};
+use num_complex::{Complex32, Complex64};
+
+use crate::Tensor;
+
+/// A number that becomes an element of whatever dtype it meets, if that loses no kind: a bool fits
+/// everywhere, an integer in every number it is in range of, a float in floats and complex numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[expect(missing_docs, reason = "each name is its own documentation")]
+pub enum Scalar {
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Complex(Complex64),
+}
+
+impl Scalar {
+    fn kind(self) -> Kind {
+        match self {
+            Scalar::Bool(_) => Kind::Bool,
+            Scalar::Int(_) => Kind::Integer,
+            Scalar::Float(_) => Kind::Float,
+            Scalar::Complex(_) => Kind::Complex,
+        }
+    }
+
+    fn kind_name(self) -> &'static str {
+        match self {
+            Scalar::Bool(_) => "bool",
+            Scalar::Int(_) => "int",
+            Scalar::Float(_) => "float",
+            Scalar::Complex(_) => "complex",
+        }
+    }
+
+    fn int(self) -> i128 {
+        match self {
+            Scalar::Bool(value) => i128::from(value),
+            Scalar::Int(value) => value,
+            Scalar::Float(_) | Scalar::Complex(_) => 0,
+        }
+    }
+
+    fn complex(self) -> Complex64 {
+        match self {
+            Scalar::Float(value) => value.into(),
+            Scalar::Complex(value) => value,
+            _ => (self.int() as f64).into(),
+        }
+    }
+
+    /// A 0-D tensor of `dtype`; `op` and `arg` are for the error.
+    pub(crate) fn to_tensor(
+        self,
+        op: &'static str,
+        arg: &'static str,
+        dtype: DType,
+    ) -> Result<Tensor> {
+        if self.kind() > dtype.kind() {
+            return Err(Error::Scalar { op, arg, got: self.kind_name(), dtype });
+        }
+        if let Some((low, high)) = dtype.integer_range() {
+            let value = self.int();
+            if value < low || value > high {
+                return Err(Error::Argument {
+                    op,
+                    arg,
+                    got: value.to_string(),
+                    expected: format!("a value of {dtype}: {low} to {high}"),
+                });
+            }
+        }
+        let Complex64 { re, im } = self.complex();
+        let n = self.int();
+        match dtype {
+            DType::Bool => Tensor::from_slice(&[n != 0], &[]),
+            DType::U8 => Tensor::from_slice(&[n as u8], &[]),
+            DType::I8 => Tensor::from_slice(&[n as i8], &[]),
+            DType::U16 => Tensor::from_slice(&[n as u16], &[]),
+            DType::I16 => Tensor::from_slice(&[n as i16], &[]),
+            DType::U32 => Tensor::from_slice(&[n as u32], &[]),
+            DType::I32 => Tensor::from_slice(&[n as i32], &[]),
+            DType::U64 => Tensor::from_slice(&[n as u64], &[]),
+            DType::I64 => Tensor::from_slice(&[n as i64], &[]),
+            // The const conversions round once; the others may go through f32 and round twice.
+            DType::F16 => Tensor::from_slice(&[f16::from_f64_const(re)], &[]),
+            DType::BF16 => Tensor::from_slice(&[bf16::from_f64_const(re)], &[]),
+            DType::F32 => Tensor::from_slice(&[re as f32], &[]),
+            DType::F64 => Tensor::from_slice(&[re], &[]),
+            DType::C64 => Tensor::from_slice(&[Complex32::new(re as f32, im as f32)], &[]),
+            DType::C128 => Tensor::from_slice(&[Complex64::new(re, im)], &[]),
+        }
+    }
+}
+
+impl From<bool> for Scalar {
+    fn from(value: bool) -> Self {
+        Scalar::Bool(value)
+    }
+}
+impl From<i64> for Scalar {
+    fn from(value: i64) -> Self {
+        Scalar::Int(value.into())
+    }
+}
+impl From<f64> for Scalar {
+    fn from(value: f64) -> Self {
+        Scalar::Float(value)
+    }
+}
+impl From<Complex64> for Scalar {
+    fn from(value: Complex64) -> Self {
+        Scalar::Complex(value)
+    }
+}
