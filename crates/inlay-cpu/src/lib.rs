@@ -6,6 +6,7 @@
 pub mod kernels;
 pub mod memory;
 mod number;
+pub mod rounding;
 pub mod threads;
 mod view;
 mod walk;

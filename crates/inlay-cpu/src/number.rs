@@ -69,9 +69,9 @@ pub trait Number: Copy + Send + Sync + 'static {
 
 /// Numbers with an order: all but the complex ones.
 pub(crate) trait Ordered: Number {
-    /// The larger, or NaN if one is.
+    /// The larger, the first of equals, or NaN if one is.
     fn max(a: Self, b: Self) -> Self;
-    /// The smaller, or NaN if one is.
+    /// The smaller, the first of equals, or NaN if one is.
     fn min(a: Self, b: Self) -> Self;
     /// Whether `a < b`.
     fn less(a: Self, b: Self) -> bool;
@@ -146,8 +146,29 @@ integer!(
     i64 => I64, u64, i128;
 );
 
+/// The quotient of complex numbers by Smith's method: scaled by the larger part of the divisor, so
+/// that divisors whose squares leave the range divide right.
+macro_rules! smith {
+    ($t:ty) => {
+        |a: $t, b: $t| {
+            if b.re.abs() >= b.im.abs() {
+                if b.re == 0.0 && b.im == 0.0 {
+                    return <$t>::new(a.re / b.re.abs(), a.im / b.re.abs());
+                }
+                let ratio = b.im / b.re;
+                let scale = 1.0 / (b.re + b.im * ratio);
+                <$t>::new((a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale)
+            } else {
+                let ratio = b.re / b.im;
+                let scale = 1.0 / (b.im + b.re * ratio);
+                <$t>::new((a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale)
+            }
+        }
+    };
+}
+
 macro_rules! field {
-    ($($t:ty => $dtype:ident, $acc:ty, $widen:expr, $narrow:expr, $count:expr);* $(;)?) => { $(
+    ($($t:ty => $dtype:ident, $acc:ty, $widen:expr, $narrow:expr, $count:expr, $div:expr);* $(;)?) => { $(
         impl Number for $t {
             const DTYPE: DType = DType::$dtype;
             type Acc = $acc;
@@ -163,24 +184,24 @@ macro_rules! field {
             fn equal(a: $t, b: $t) -> bool { a == b }
         }
         impl Field for $t {
-            fn div(a: $t, b: $t) -> $t { <$t>::narrow(a.widen() / b.widen()) }
+            fn div(a: $t, b: $t) -> $t { <$t>::narrow(($div)(a.widen(), b.widen())) }
         }
     )* };
 }
 field!(
-    f16 => F16, f32, f16::to_f32, f16::from_f32, |n| n as f32;
-    bf16 => BF16, f32, bf16::to_f32, bf16::from_f32, |n| n as f32;
-    f32 => F32, f32, |x| x, |x| x, |n| n as f32;
-    f64 => F64, f64, |x| x, |x| x, |n| n as f64;
-    Complex32 => C64, Complex32, |x| x, |x| x, |n| n as f32;
-    Complex64 => C128, Complex64, |x| x, |x| x, |n| n as f64;
+    f16 => F16, f32, f16::to_f32, f16::from_f32, |n| n as f32, |a, b| a / b;
+    bf16 => BF16, f32, bf16::to_f32, bf16::from_f32, |n| n as f32, |a, b| a / b;
+    f32 => F32, f32, |x| x, |x| x, |n| n as f32, |a, b| a / b;
+    f64 => F64, f64, |x| x, |x| x, |n| n as f64, |a, b| a / b;
+    Complex32 => C64, Complex32, |x| x, |x| x, |n| n as f32, smith!(Complex32);
+    Complex64 => C128, Complex64, |x| x, |x| x, |n| n as f64, smith!(Complex64);
 );
 
 macro_rules! ordered_float {
     ($($t:ty),*) => { $(
         impl Ordered for $t {
-            fn max(a: $t, b: $t) -> $t { if a > b || a.is_nan() { a } else { b } }
-            fn min(a: $t, b: $t) -> $t { if a < b || a.is_nan() { a } else { b } }
+            fn max(a: $t, b: $t) -> $t { if a >= b || a.is_nan() { a } else { b } }
+            fn min(a: $t, b: $t) -> $t { if a <= b || a.is_nan() { a } else { b } }
             fn less(a: $t, b: $t) -> bool { a < b }
             fn less_equal(a: $t, b: $t) -> bool { a <= b }
         }

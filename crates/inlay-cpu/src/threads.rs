@@ -112,10 +112,11 @@ fn pool() -> Option<Arc<ThreadPool>> {
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => return None,
     };
-    if let Some(built) = &*slot {
-        if built.threads == threads && built.forks == forks {
-            return Some(Arc::clone(&built.pool));
-        }
+    if let Some(built) = &*slot
+        && built.threads == threads
+        && built.forks == forks
+    {
+        return Some(Arc::clone(&built.pool));
     }
     let old = slot.take();
     if let Some(old) = old.filter(|old| old.forks != forks) {

@@ -172,7 +172,7 @@ mod tests {
             }
             out
         };
-        let whole = elements(&[0..24]);
+        let whole = elements(std::slice::from_ref(&(0..24)));
         assert_eq!(whole.len(), 24);
         for cut in 0..=24 {
             assert_eq!(elements(&[0..cut, cut..24]), whole);

@@ -1,7 +1,7 @@
 //! Plain numbers: weakly typed until a tensor's dtype takes them.
 
-use half::{bf16, f16};
 use inlay_core::{DType, Error, Kind, Result};
+use inlay_cpu::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
 use num_complex::{Complex32, Complex64};
 
 use crate::Tensor;
@@ -18,6 +18,16 @@ pub enum Scalar {
 }
 
 impl Scalar {
+    /// The dtype that the number has as a tensor where nothing else says one: floats are single.
+    pub fn dtype(self) -> DType {
+        match self {
+            Scalar::Bool(_) => DType::Bool,
+            Scalar::Int(_) => DType::I64,
+            Scalar::Float(_) => DType::F32,
+            Scalar::Complex(_) => DType::C64,
+        }
+    }
+
     fn kind(self) -> Kind {
         match self {
             Scalar::Bool(_) => Kind::Bool,
@@ -48,7 +58,7 @@ impl Scalar {
         match self {
             Scalar::Float(value) => value.into(),
             Scalar::Complex(value) => value,
-            _ => (self.int() as f64).into(),
+            _ => f64_from_i128(self.int()).into(),
         }
     }
 
@@ -85,9 +95,8 @@ impl Scalar {
             DType::I32 => Tensor::from_slice(&[n as i32], &[]),
             DType::U64 => Tensor::from_slice(&[n as u64], &[]),
             DType::I64 => Tensor::from_slice(&[n as i64], &[]),
-            // The const conversions round once; the others may go through f32 and round twice.
-            DType::F16 => Tensor::from_slice(&[f16::from_f64_const(re)], &[]),
-            DType::BF16 => Tensor::from_slice(&[bf16::from_f64_const(re)], &[]),
+            DType::F16 => Tensor::from_slice(&[f16_from_f64(re)], &[]),
+            DType::BF16 => Tensor::from_slice(&[bf16_from_f64(re)], &[]),
             DType::F32 => Tensor::from_slice(&[re as f32], &[]),
             DType::F64 => Tensor::from_slice(&[re], &[]),
             DType::C64 => Tensor::from_slice(&[Complex32::new(re as f32, im as f32)], &[]),

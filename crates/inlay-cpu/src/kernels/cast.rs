@@ -4,6 +4,7 @@ use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
 use crate::number::dispatch;
+use crate::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
 
@@ -96,13 +97,12 @@ cast_to!(
     Bool8, (n, s, d, c) =>
         Bool8::new(n != 0), Bool8::new(n != 0), Bool8::new(s != 0.0), Bool8::new(d != 0.0),
         Bool8::new(c.re != 0.0 || c.im != 0.0);
-    // The const conversions round from f64 once; the others may go through f32 and round twice.
     f16, (n, s, d, c) =>
-        f16::from_f64_const(n as f64), f16::from_f64_const(n as f64), f16::from_f32(s),
-        f16::from_f64_const(d), f16::from_f64_const(c.re);
+        f16_from_f64(f64_from_i128(n.into())), f16_from_f64(f64_from_i128(n.into())), f16::from_f32(s),
+        f16_from_f64(d), f16_from_f64(c.re);
     bf16, (n, s, d, c) =>
-        bf16::from_f64_const(n as f64), bf16::from_f64_const(n as f64), bf16::from_f32(s),
-        bf16::from_f64_const(d), bf16::from_f64_const(c.re);
+        bf16_from_f64(f64_from_i128(n.into())), bf16_from_f64(f64_from_i128(n.into())), bf16::from_f32(s),
+        bf16_from_f64(d), bf16_from_f64(c.re);
     Complex32, (n, s, d, c) =>
         Complex32::new(n as f32, 0.0), Complex32::new(n as f32, 0.0), Complex32::new(s, 0.0),
         Complex32::new(d as f32, 0.0), Complex32::new(c.re as f32, c.im as f32);

@@ -71,16 +71,15 @@ pub fn scatter_rows(
     let strides = [dst.layout(), old.layout(), updates.layout()].map(|l| l.strides()[axis]);
     let cost = 2 * size + size * positions.len() / groups.len().max(1);
 
-    // SAFETY (of the three calls below): the run lies inside of the rows, places and entries inside
-    // of their axes; `dst` lies apart from the others but for `old` when that is `dst` itself.
-    let at = move |run: &Run<3>, place: usize| unsafe {
+    let at = move |run: &Run<3>, place: usize| {
         let by = |k: usize| run.offsets[k] + place as isize * strides[k];
-        (dst.origin().offset(by(0)), old.origin().offset(by(1)))
+        // SAFETY: the run lies inside of the rows, the place inside of the axis.
+        unsafe { (dst.origin().offset(by(0)), old.origin().offset(by(1))) }
     };
     let keep = |run: &Run<3>, place: usize| {
         if base.is_some() {
             let (to, from) = at(run, place);
-            // SAFETY: as above, and `base` is not `dst`.
+            // SAFETY: as above, and `base`, which `old` is here, lies apart from `dst`.
             dispatch_width!(size, W => unsafe {
                 move_run::<W>(to, run.strides[0], from, run.strides[1], run.len);
             });
@@ -93,7 +92,7 @@ pub fn scatter_rows(
                 let Some(&entry) = entries.last() else { return keep(&run, place) };
                 let from = run.offsets[2] + entry as isize * strides[2];
                 let (to, _) = at(&run, place);
-                // SAFETY: as above.
+                // SAFETY: as above, the entry lies inside of its axis, and the views lie apart.
                 unsafe {
                     move_run::<W>(
                         to, run.strides[0],
@@ -110,7 +109,7 @@ pub fn scatter_rows(
                         return keep(&run, place);
                     }
                     let (to, own) = at(&run, place);
-                    // SAFETY: as above.
+                    // SAFETY: as above; `own` may be `to` itself.
                     unsafe {
                         let from = Rows {
                             origin: updates.origin().offset(run.offsets[2]),

@@ -53,13 +53,20 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
     if total == 0 {
         return;
     }
-    let cost = (2 * dst.dtype().size()).saturating_mul(total.div_ceil(rows));
-    dispatch!(integer dst.dtype(), T => threads::split(rows, cost, |range| {
+    // Rows without entries may be past counting; those with some are at most as many as entries.
+    let (height, width, diagonal) = (rows as i128, cols as i128, offset as i128);
+    let (first, end) = match triangle {
+        Triangle::Lower => ((-diagonal).clamp(0, height), height),
+        Triangle::Upper => (0, (width - diagonal).clamp(0, height)),
+    };
+    let (first, count) = (first as usize, (end - first) as usize);
+    let cost = (2 * dst.dtype().size()).saturating_mul(total.div_ceil(count.max(1)));
+    dispatch!(integer dst.dtype(), T => threads::split(count, cost, |range| {
         let before = |row| triangle_len(triangle, row, cols, offset) as usize;
-        let mut at = before(range.start);
-        for row in range {
+        let mut at = before(first + range.start);
+        for row in range.map(|row| first + row) {
             let next = before(row + 1);
-            let first = match triangle {
+            let column = match triangle {
                 Triangle::Lower => 0,
                 Triangle::Upper => cols - (next - at),
             };
@@ -71,7 +78,7 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
                     rows_at.add(k).write_unaligned(row as T);
                 }
                 for k in 0..next - at {
-                    cols_at.add(k).write_unaligned((first + k) as T);
+                    cols_at.add(k).write_unaligned((column + k) as T);
                 }
             }
             at = next;

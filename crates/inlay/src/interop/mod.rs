@@ -1,6 +1,8 @@
 //! Memory shared with others: tensors over foreign memory, and addresses for those who read ours.
 #![expect(unsafe_code, reason = "foreign memory comes as raw pointers")]
 
+pub mod dlpack;
+
 use std::any::Any;
 use std::ptr::NonNull;
 

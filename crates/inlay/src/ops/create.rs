@@ -102,12 +102,12 @@ fn integer_range(start: i128, end: i128, step: i128, dtype: DType) -> Result<Ten
         start,
         start.saturating_add((count.unwrap_or(0.0) as i128 - 1).max(0).saturating_mul(step)),
     ];
-    if let (Some((low, high)), true) = (dtype.integer_range(), count != Some(0.0)) {
-        if let Some(value) = ends.into_iter().find(|value| *value < low || *value > high) {
-            let expected = format!("values of {dtype}: {low} to {high}");
-            let (got, arg) = (value.to_string(), "start or end");
-            return Err(Error::Argument { op: OP, arg, got, expected });
-        }
+    let (low, high) = dtype.integer_range().unwrap_or((i128::MIN, i128::MAX));
+    let outside = ends.into_iter().find(|value| *value < low || *value > high);
+    if let Some(value) = outside.filter(|_| count != Some(0.0)) {
+        let (got, arg) = (value.to_string(), "start or end");
+        let expected = format!("values of {dtype}: {low} to {high}");
+        return Err(Error::Argument { op: OP, arg, got, expected });
     }
     // Every value fits in the dtype, so the bits of a wrapped u64 are its bits.
     let values = collect(count, |k| (start + k as i128 * step) as u64)?;

@@ -3,6 +3,7 @@
 use inlay_core::{Dim, Dims, Error, Layout, Meta, Result, ShapeText, Slice, expect_shape};
 use smallvec::SmallVec;
 
+use super::index_select::IndexSelect;
 use super::region::{Read, Region, Write};
 use super::select_scatter::position_of;
 use super::slice_scatter::zero_step;
@@ -215,7 +216,7 @@ impl Tensor {
         let view = apply(&Read(basic), &[self])?;
         let Some((tensor, axis)) = tensor else { return Ok(view) };
         let (view, index, shape) = positions(op, &view, &tensor, axis)?;
-        let rows = view.index_select(&index, axis as i64)?;
+        let rows = apply(&IndexSelect { name: op, axis: axis as i64 }, &[&view, &index])?;
         rows.reshape(&signed(&around(&view, axis, 1, &shape)))
     }
 
@@ -242,7 +243,8 @@ impl Tensor {
         let (view, index, shape) = positions(op, &view, &tensor, axis)?;
         let value = stretched(value, &around(&view, axis, 1, &shape))?;
         let rows = value.reshape(&signed(&around(&view, axis, 1, &[index.numel()])))?;
-        view.scatter_(&index, &rows, Scatter::overwrite().axis(axis as i64)).map(drop)
+        let how = Scatter::overwrite().axis(axis as i64).named(op);
+        view.scatter_(&index, &rows, how).map(drop)
     }
 }
 

@@ -7,8 +7,10 @@ use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
 #[derive(Debug)]
-struct IndexSelect {
-    axis: i64,
+pub(super) struct IndexSelect {
+    /// What the user called.
+    pub(super) name: &'static str,
+    pub(super) axis: i64,
 }
 
 /// Fails unless `index` is a 1-D tensor of integers.
@@ -22,7 +24,7 @@ pub(super) fn expect_vector_index(op: &'static str, index: &Meta) -> Result<()> 
 
 impl Op for IndexSelect {
     fn name(&self) -> &'static str {
-        "index_select"
+        self.name
     }
 
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
@@ -54,6 +56,6 @@ impl Tensor {
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range.
     pub fn index_select(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
-        apply(&IndexSelect { axis }, &[self, index])
+        apply(&IndexSelect { name: "index_select", axis }, &[self, index])
     }
 }

@@ -18,6 +18,8 @@ use crate::{Tensor, device};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scatter {
+    /// What the user called.
+    name: &'static str,
     axis: i64,
     combine: Combine,
 }
@@ -25,12 +27,16 @@ pub struct Scatter {
 impl Scatter {
     /// Assign: the last update of a place wins.
     pub fn overwrite() -> Self {
-        Scatter { axis: 0, combine: Combine::Assign }
+        Scatter { name: "scatter", axis: 0, combine: Combine::Assign }
     }
 
     /// Places that the index names become the reduction of their updates.
     pub fn reduce(reduce: Reduce) -> Self {
-        Scatter { axis: 0, combine: Combine::Reduce { reduce, include_self: false } }
+        Scatter {
+            name: "scatter",
+            axis: 0,
+            combine: Combine::Reduce { reduce, include_self: false },
+        }
     }
 
     /// Whether the old value of a place takes part in its reduction. It does not by default, and
@@ -40,6 +46,12 @@ impl Scatter {
         if let Combine::Reduce { include_self, .. } = &mut self.combine {
             *include_self = include;
         }
+        self
+    }
+
+    /// The same under another name, for errors.
+    pub(super) fn named(mut self, name: &'static str) -> Self {
+        self.name = name;
         self
     }
 
@@ -63,7 +75,7 @@ pub(super) fn expect_defined(op: &'static str, combine: Combine, x: &Meta) -> Re
 
 impl Op for Scatter {
     fn name(&self) -> &'static str {
-        "scatter"
+        self.name
     }
 
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {

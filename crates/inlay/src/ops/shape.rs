@@ -42,7 +42,7 @@ impl Op for Reshape {
             to: self.shape.clone(),
         };
         let fitting = |have: usize| match self.shape.contains(&-1) {
-            true if rest > 0 && have % rest == 0 => Ok(have / rest),
+            true if rest > 0 && have.is_multiple_of(rest) => Ok(have / rest),
             false if rest == have => Ok(0),
             _ => Err(wrong(have)),
         };

@@ -20,8 +20,8 @@ mod managed;
 mod tests;
 
 pub use abi::{
-    CPU, CUDA_HOST, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned,
-    DLPackVersion, DLTensor, IS_COPIED, READ_ONLY, VERSION,
+    CPU, CUDA_HOST, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion,
+    DLTensor, IS_COPIED, READ_ONLY, VERSION,
 };
 pub use export::Copy;
 pub use import::describe_device;

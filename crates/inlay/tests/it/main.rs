@@ -1,0 +1,6 @@
+//! All integration tests, as one binary that is linked once.
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod cases;
+mod properties;
+mod support;

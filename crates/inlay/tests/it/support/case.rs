@@ -1,0 +1,188 @@
+//! Cases as data: reads `testdata/<op>.toml`. The format is described in `python/tests/cases.py`.
+
+use std::path::PathBuf;
+
+use inlay::{Complex64, DType, Kind, Scalar, Tensor};
+use toml::{Table, Value};
+
+use super::{Nd, Rng};
+
+/// One call and what must come of it.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) op: String,
+    pub(crate) has_twin: bool,
+    /// The tensors of the call in order, then those that only a key refers to.
+    pub(crate) arrays: Vec<(String, Nd)>,
+    pub(crate) attrs: Table,
+    /// What "T" stands for.
+    pub(crate) dtype: Option<DType>,
+    pub(crate) expect: Expect,
+}
+
+pub(crate) enum Expect {
+    Value(Nd),
+    Error { kind: String, contains: Vec<String> },
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+/// The names of all files, sorted.
+pub(crate) fn files() -> Vec<String> {
+    let entries = std::fs::read_dir(folder()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    names
+}
+
+/// All cases of a file, each once for every dtype that it asks for; without those that Rust's types
+/// rule out.
+pub(crate) fn load(file: &str) -> Vec<Case> {
+    let text = std::fs::read_to_string(folder().join(file).with_extension("toml")).unwrap();
+    let table: Table = text.parse().unwrap();
+    let cases = table["case"].as_array().unwrap().iter().map(|case| case.as_table().unwrap());
+    let cases = cases.filter(|case| !case.contains_key("python_only"));
+    cases.flat_map(|case| dtypes(case).into_iter().map(|dtype| read(&table, case, dtype))).collect()
+}
+
+fn dtypes(case: &Table) -> Vec<Option<DType>> {
+    let group = |wanted: &dyn Fn(Kind) -> bool| {
+        DType::ALL.into_iter().filter(|dtype| wanted(dtype.kind())).map(Some).collect()
+    };
+    match case.get("dtypes") {
+        None => vec![None],
+        Some(Value::Array(names)) => {
+            names.iter().map(|name| Some(name.as_str().unwrap().parse().unwrap())).collect()
+        }
+        Some(name) => match name.as_str().unwrap() {
+            "all" => group(&|_| true),
+            "integer" => group(&|kind| kind == Kind::Integer),
+            "float" => group(&|kind| kind == Kind::Float),
+            "complex" => group(&|kind| kind == Kind::Complex),
+            "number" => group(&|kind| kind != Kind::Bool),
+            "real" => group(&|kind| matches!(kind, Kind::Integer | Kind::Float)),
+            other => panic!("no group of dtypes is called {other}"),
+        },
+    }
+}
+
+fn read(file: &Table, case: &Table, dtype: Option<DType>) -> Case {
+    let of = |key: &str| case.get(key).or_else(|| file.get(key));
+    let text = |key: &str| of(key).unwrap().as_str().unwrap().to_string();
+    let order: Vec<&str> = of("inputs").map_or(vec![], |inputs| {
+        inputs.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect()
+    });
+    let is_array =
+        |value: &Value| value.as_table().is_some_and(|table| table.contains_key("shape"));
+    let named =
+        case.iter().filter(|(key, value)| *key != "expect" && *key != "attrs" && is_array(value));
+    let mut arrays: Vec<(String, Nd)> =
+        named.map(|(name, value)| (name.clone(), array(value, dtype))).collect();
+    let place = |name: &String| order.iter().position(|input| input == name).unwrap_or(order.len());
+    arrays.sort_by_key(|(name, _)| place(name));
+    let expect = match case.get("expect") {
+        Some(value) => Expect::Value(array(value, dtype)),
+        None => {
+            let words = case["error"]["contains"].as_array().unwrap();
+            Expect::Error {
+                kind: case["error"]["kind"].as_str().unwrap().into(),
+                contains: words.iter().map(|word| word.as_str().unwrap().into()).collect(),
+            }
+        }
+    };
+    Case {
+        name: format!("{}[{}]", text("name"), dtype.map_or("", DType::name)),
+        op: text("op"),
+        has_twin: of("inplace").is_some_and(|twin| twin.as_bool().unwrap()),
+        arrays,
+        attrs: case.get("attrs").map_or(Table::new(), |attrs| attrs.as_table().unwrap().clone()),
+        dtype,
+        expect,
+    }
+}
+
+/// A dtype by its name, or "T".
+pub(crate) fn dtype_of(value: &Value, dtype: Option<DType>) -> DType {
+    match value.as_str().unwrap() {
+        "T" => dtype.unwrap(),
+        name => name.parse().unwrap(),
+    }
+}
+
+fn array(value: &Value, dtype: Option<DType>) -> Nd {
+    let dtype = dtype_of(&value["dtype"], dtype);
+    let shape = value["shape"].as_array().unwrap().iter();
+    let shape: Vec<usize> = shape.map(|size| size.as_integer().unwrap() as usize).collect();
+    let count = shape.iter().product();
+    let scalars: Vec<Scalar> = match &value["data"] {
+        Value::Array(values) => values.iter().map(scalar).collect(),
+        Value::Table(table) => match table.get("fill") {
+            Some(value) => vec![scalar(value); count],
+            None => (0..count).map(|k| Scalar::Int(k as i128)).collect(),
+        },
+        other => panic!("no data: {other}"),
+    };
+    let cells = scalars.into_iter().map(|scalar| {
+        let scalar = match (dtype, scalar) {
+            (DType::Bool, Scalar::Int(value)) => Scalar::Bool(value != 0),
+            (_, scalar) => scalar,
+        };
+        Nd::of_tensor(&Tensor::scalar("data", "value", scalar, dtype).unwrap()).cells[0]
+    });
+    Nd::new(dtype, &shape, cells.collect())
+}
+
+/// A number as the files write it.
+pub(crate) fn scalar(value: &Value) -> Scalar {
+    let part = |value: &Value| match scalar(value) {
+        Scalar::Float(float) => float,
+        Scalar::Int(int) => int as f64,
+        other => panic!("no part of a complex number: {other:?}"),
+    };
+    match value {
+        Value::Boolean(value) => Scalar::Bool(*value),
+        Value::Integer(value) => Scalar::Int((*value).into()),
+        Value::Float(value) => Scalar::Float(*value),
+        Value::String(text) => match text.parse::<i128>() {
+            Ok(int) => Scalar::Int(int),
+            Err(_) => Scalar::Float(text.parse().unwrap()),
+        },
+        Value::Array(parts) => Scalar::Complex(Complex64::new(part(&parts[0]), part(&parts[1]))),
+        other => panic!("no number: {other}"),
+    }
+}
+
+impl Case {
+    /// The tensors, contiguous for layout 0 and laid out otherwise for others.
+    pub(crate) fn tensors(&self, layout: usize) -> Vec<(String, Tensor)> {
+        let mut rng = Rng(layout as u64);
+        let mut lay = |nd: &Nd| if layout == 0 { nd.tensor() } else { nd.scattered(&mut rng) };
+        self.arrays.iter().map(|(name, nd)| (name.clone(), lay(nd))).collect()
+    }
+}
+
+/// With one NaN for all: which of them an operation gives is not specified.
+pub(crate) fn canonical(mut nd: Nd) -> Nd {
+    let size = match nd.dtype {
+        DType::C64 | DType::C128 => nd.dtype.size() / 2,
+        DType::F16 | DType::BF16 | DType::F32 | DType::F64 => nd.dtype.size(),
+        _ => return nd,
+    };
+    let nan = |part: &[u8]| match (nd.dtype, part.len()) {
+        (DType::BF16, _) => inlay::bf16::from_le_bytes(part.try_into().unwrap()).is_nan(),
+        (_, 2) => inlay::f16::from_le_bytes(part.try_into().unwrap()).is_nan(),
+        (_, 4) => f32::from_le_bytes(part.try_into().unwrap()).is_nan(),
+        _ => f64::from_le_bytes(part.try_into().unwrap()).is_nan(),
+    };
+    for cell in &mut nd.cells {
+        for part in cell[..nd.dtype.size()].chunks_mut(size) {
+            if nan(part) {
+                part.fill(0xFF);
+            }
+        }
+    }
+    nd
+}
