@@ -75,7 +75,7 @@ fn is_aligned(tensor: &Tensor) -> bool {
         DType::C128 => 8,
         dtype => dtype.size(),
     };
-    tensor.numel() == 0 || tensor.data_ptr() as usize % size == 0
+    tensor.numel() == 0 || (tensor.data_ptr() as usize).is_multiple_of(size)
 }
 
 /// `tensor` must have strides in elements.
