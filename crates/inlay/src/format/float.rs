@@ -2,6 +2,8 @@
 
 use std::ops::{Div, Neg};
 
+use inlay_cpu::rounding::{bf16_from_f64, f16_from_f64};
+
 use crate::{bf16, f16};
 
 /// At most so many digits follow the point.
@@ -45,12 +47,13 @@ macro_rules! native {
 native!(f32, f64);
 
 macro_rules! half {
-    ($($type:ty),*) => {$(
+    ($($type:ty, $round:path;)*) => {$(
         impl Float for $type {
             const DIGITS: u32 = <$type>::DIGITS;
 
+            // The type's own parser rounds twice.
             fn parse(text: &str) -> Option<Self> {
-                text.parse().ok().map(|value| <$type>::from_f32(to_odd(value)))
+                text.parse().ok().map($round)
             }
 
             fn at_least_digits(self) -> usize {
@@ -59,21 +62,7 @@ macro_rules! half {
         }
     )*};
 }
-half!(f16, bf16);
-
-/// One of the two nearest `f32`, chosen so that rounding it further is the same as rounding the
-/// `f64` at once: unless it is exact its last bit is 1, so that it is no tie of a shorter type.
-///
-/// The halves' own conversions from `f64`, and their parsers, mistake what is close to a tie for
-/// the tie.
-pub(super) fn to_odd(value: f64) -> f32 {
-    let near = value as f32;
-    if f64::from(near) == value || value.is_nan() {
-        return near;
-    }
-    let away = f64::from(near).abs() > value.abs();
-    f32::from_bits((near.to_bits() - u32::from(away)) | 1)
-}
+half!(f16, f16_from_f64; bf16, bf16_from_f64;);
 
 /// The magnitude of a float as digits, the first of which counts ones times 10 to `exponent`.
 struct Decimal {

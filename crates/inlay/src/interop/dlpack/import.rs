@@ -41,7 +41,8 @@ impl<F: Form> Managed<F> {
         let base = view.data.cast::<u8>().wrapping_add(view.byte_offset as usize);
         let ptr = match NonNull::new(base.wrapping_offset(low)) {
             Some(ptr) if len > 0 && !view.data.is_null() => ptr,
-            _ if len == 0 => NonNull::dangling(),
+            // Any address will do, but it should be aligned.
+            _ if len == 0 => NonNull::<u128>::dangling().cast(),
             _ => return Err(refused("the data pointer", "null".to_owned(), "memory")),
         };
         let writable = !self.is_read_only();

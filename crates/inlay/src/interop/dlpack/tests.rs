@@ -69,7 +69,8 @@ fn imported_memory_goes_back_once_with_the_last_handle() {
 #[test]
 fn refused_memory_goes_back_too() {
     static DELETED: AtomicUsize = AtomicUsize::new(0);
-    let changes: [(fn(&mut DLTensor), &str); 8] = [
+    type Change = fn(&mut DLTensor);
+    let changes: [(Change, &str); 8] = [
         (|view| view.device.device_type = 2, "the device is CUDA"),
         (|view| view.dtype.lanes = 4, "4 lanes of 32-bit float"),
         (|view| view.dtype.code = 9, "type code 9"),

@@ -1,0 +1,84 @@
+# Inlay's commands. Every target sets up what it needs: Rust, Python 3.10+ and make are enough.
+
+PYTHON ?= python3
+VENV := .venv
+PEERS := .venv-peers
+BIN := $(VENV)/bin
+
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.wgsl' -o -name Cargo.toml)
+PACKAGE := $(shell find python/inlay -name '*.py' -o -name '*.pyi' -o -name py.typed)
+
+# PyO3 asks the interpreter what to build for.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-python test-peers lint format wheel clean
+
+help: ## Show what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.inlay $(VENV)/.demo ## Show every operation on small tensors, in the terminal and as a picture
+	$(BIN)/python examples/tour.py
+
+test: test-rust test-python ## Run all tests but those against PyTorch and Paddle
+
+test-rust: ## Run the Rust tests
+	cargo test
+
+test-python: $(VENV)/.inlay ## Run the Python tests
+	$(BIN)/python -m pytest --quiet --maxfail 50 python/tests --ignore python/tests/peers
+
+test-peers: $(PEERS)/.inlay ## Run the tests against the real PyTorch and Paddle, in an environment of their own
+	$(PEERS)/bin/python -m pytest --quiet --maxfail 50 python/tests/peers
+
+lint: $(VENV)/.inlay ## Check format, lints, types and stubs
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest inlay
+
+format: $(VENV)/.tools ## Format the code, and fix the lints that can be fixed
+	cargo fmt --all
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+wheel: dist/.built ## Build the wheel into dist/
+
+clean: ## Remove what the other targets made
+	cargo clean
+	rm -rf $(VENV) $(PEERS) dist out .mypy_cache .ruff_cache .pytest_cache
+	find python -name '*.so' -delete
+
+# The stamps: a target that is up to date costs nothing.
+
+$(VENV)/.tools: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --group build --group test --group lint
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.tools
+	$(BIN)/python -m pip install --quiet --group demo
+	touch $@
+
+# Editable: changes to the Python files need no new build.
+$(VENV)/.inlay: $(VENV)/.tools $(RUST)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release
+	touch $@
+
+dist/.built: $(VENV)/.tools $(RUST) $(PACKAGE)
+	rm -rf dist
+	$(BIN)/maturin build --release --out dist --interpreter $(BIN)/python
+	touch $@
+
+$(PEERS)/.tools: pyproject.toml
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
+	$(PEERS)/bin/python -m pip install --quiet --group peers
+	touch $@
+
+$(PEERS)/.inlay: $(PEERS)/.tools dist/.built
+	$(PEERS)/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
+	touch $@

@@ -1,0 +1,78 @@
+//! Tensors from Python objects: copied, or over the same memory.
+
+use numpy::PyUntypedArray;
+use pyo3::prelude::*;
+
+use crate::convert::Call;
+use crate::dtype;
+use crate::error::{Class, type_name};
+use crate::tensor::PyTensor;
+
+/// Adds the constructors to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(to_tensor, module)?)?;
+    module.add_function(wrap_pyfunction!(from_numpy, module)?)?;
+    module.add_function(wrap_pyfunction!(from_dlpack, module)?)
+}
+
+/// A new tensor of the values of `data`, which are copied.
+///
+/// Arrays, NumPy scalars and tensors keep their dtype. Python numbers and lists of them become
+/// ``int64``, ``float32``, ``complex64`` or ``bool``. With `dtype`, values are cast to it.
+///
+/// >>> import inlay
+/// >>> inlay.to_tensor([[1, 2], [3, 4]]).dtype
+/// inlay.int64
+/// >>> inlay.to_tensor([1, 2], dtype="float32").tolist()
+/// [1.0, 2.0]
+#[pyfunction]
+#[pyo3(signature = (data, dtype=None))]
+fn to_tensor<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+) -> PyResult<PyTensor> {
+    let wanted = dtype::parse_optional("to_tensor", dtype)?;
+    let mut call = Call::new(py, "to_tensor");
+    let (tensor, default) = call.source("data", data)?;
+    let dtype = wanted.unwrap_or(default);
+    let copied = call.run(tensor.numel(), || {
+        if dtype == tensor.dtype() { tensor.copy() } else { tensor.cast(dtype) }
+    });
+    copied.map(PyTensor::new)
+}
+
+/// A tensor over the memory of an array; writing to the one writes to the other.
+///
+/// Any strides will do. A read-only array makes a tensor that in-place operations refuse.
+///
+/// >>> import inlay, numpy as np
+/// >>> a = np.zeros(3, dtype="float32")
+/// >>> t = inlay.from_numpy(a)
+/// >>> a[1] = 5
+/// >>> t.tolist()
+/// [0.0, 5.0, 0.0]
+#[pyfunction]
+fn from_numpy<'py>(py: Python<'py>, array: &Bound<'py, PyAny>) -> PyResult<PyTensor> {
+    let Ok(array) = array.cast::<PyUntypedArray>() else {
+        let text = format!("from_numpy: array is a {}", type_name(array));
+        return Err(Class::Type.error(py, format!("{text}, expected a NumPy array")));
+    };
+    Call::new(py, "from_numpy").shared("array", array).map(PyTensor::new)
+}
+
+/// A tensor over the memory of an array of another library, without a copy.
+///
+/// Takes anything with ``__dlpack__`` whose memory is the CPU's (PyTorch, Paddle, JAX, NumPy), or
+/// a DLPack capsule. Read-only memory makes a tensor that in-place operations refuse.
+///
+/// >>> import inlay, numpy as np
+/// >>> inlay.from_dlpack(np.arange(3)).tolist()
+/// [0, 1, 2]
+#[pyfunction]
+fn from_dlpack(x: &Bound<'_, PyAny>) -> PyResult<PyTensor> {
+    if let Ok(own) = x.cast::<PyTensor>() {
+        return Ok(PyTensor::new(own.get().inner().clone()));
+    }
+    crate::dlpack::import(x).map(PyTensor::new)
+}

@@ -1,0 +1,277 @@
+//! How arguments come in and results go out: one [`Call`] for each call of an operation.
+
+mod numbers;
+mod refuse;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use inlay::{DType, Error, Kind, Tensor};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyRange, PyTuple};
+
+use self::numbers::{all_ints, expect_range, number_of};
+use crate::error::{Class, raise};
+use crate::numpy::{Unfit, asarray, is_scalar, share, to_native, view};
+use crate::tensor::PyTensor;
+
+/// Elements up to which an operation keeps the GIL: handing it over and getting it back costs
+/// more than such an operation takes, and another thread may hold it for milliseconds.
+const KEEP_GIL: usize = 16384;
+
+/// The arguments and the result of one call of an operation.
+///
+/// The result goes back as the arguments came: as a `Tensor` if one of them was one, otherwise
+/// as an array.
+pub(crate) struct Call<'py> {
+    py: Python<'py>,
+    op: &'static str,
+    any_tensor: bool,
+}
+
+/// An argument that has come in.
+enum Came<'py> {
+    /// A tensor, an array or a NumPy scalar, whose dtype is what the caller chose.
+    Typed(Tensor),
+    /// What NumPy makes of a Python number or list, whose dtype is the operation's to choose.
+    Untyped(Bound<'py, PyUntypedArray>),
+}
+
+impl<'py> Call<'py> {
+    /// A call of the operation that errors name as `op`.
+    pub(crate) fn new(py: Python<'py>, op: &'static str) -> Self {
+        Call { py, op, any_tensor: false }
+    }
+
+    /// The interpreter.
+    pub(crate) fn py(&self) -> Python<'py> {
+        self.py
+    }
+
+    /// The name of the operation.
+    pub(crate) fn op(&self) -> &'static str {
+        self.op
+    }
+
+    /// Whether an object is a plain number or list, which has no dtype of its own.
+    pub(crate) fn is_untyped(object: &Bound<'py, PyAny>) -> bool {
+        is_plain(object) && !is_scalar(object)
+    }
+
+    /// A tensor, an array, a NumPy scalar, or a list or number as NumPy reads it.
+    pub(crate) fn array(
+        &mut self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<Tensor> {
+        match self.bring_in(arg, object)? {
+            Came::Typed(tensor) => Ok(tensor),
+            Came::Untyped(array) => self.natural(arg, &array),
+        }
+    }
+
+    /// As [`Call::array`], but a list or a Python number takes the dtype `like` if that keeps its
+    /// kind: 1 becomes 1.0 for a float tensor, but 1.5 never becomes 1.
+    pub(crate) fn values(
+        &mut self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+        like: DType,
+    ) -> PyResult<Tensor> {
+        if let Some(number) = number_of(object)? {
+            let tensor = Tensor::scalar(self.op, arg, number, like);
+            return tensor.map_err(|error| self.raise(&error));
+        }
+        let array = match self.bring_in(arg, object)? {
+            Came::Typed(tensor) => return Ok(tensor),
+            Came::Untyped(array) => array,
+        };
+        let tensor = self.natural(arg, &array)?;
+        let kind = tensor.dtype().kind();
+        if kind > like.kind() && tensor.numel() > 0 {
+            let got = match kind {
+                Kind::Bool => "bool",
+                Kind::Integer => "int",
+                Kind::Float => "float",
+                Kind::Complex => "complex",
+            };
+            return Err(self.raise(&Error::Scalar { op: self.op, arg, got, dtype: like }));
+        }
+        let cast = expect_range(self.op, arg, &tensor, like).and_then(|()| tensor.cast(like));
+        cast.map_err(|error| self.raise(&error))
+    }
+
+    /// An index: a list or a number of ints is int64, and so is an empty list.
+    pub(crate) fn index(
+        &mut self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<Tensor> {
+        self.with_empty_as(arg, object, DType::I64)
+    }
+
+    /// A mask: an empty list is one of bools.
+    pub(crate) fn mask(
+        &mut self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<Tensor> {
+        self.with_empty_as(arg, object, DType::Bool)
+    }
+
+    /// As [`Call::array`], with the dtype that the values have as a tensor where nothing else says
+    /// one: Python's floats and complexes are single.
+    pub(crate) fn source(
+        &mut self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<(Tensor, DType)> {
+        match self.bring_in(arg, object)? {
+            Came::Typed(tensor) => {
+                let dtype = tensor.dtype();
+                Ok((tensor, dtype))
+            }
+            Came::Untyped(array) => {
+                let tensor = self.natural(arg, &array)?;
+                let dtype = match tensor.dtype() {
+                    DType::F64 => DType::F32,
+                    DType::C128 => DType::C64,
+                    dtype => dtype,
+                };
+                Ok((tensor, dtype))
+            }
+        }
+    }
+
+    /// A tensor over the memory of an array, whatever that is: nothing is converted.
+    pub(crate) fn shared(
+        &self,
+        arg: &'static str,
+        array: &Bound<'py, PyUntypedArray>,
+    ) -> PyResult<Tensor> {
+        self.expect_no_mask(arg, array)?;
+        share(array).map_err(|unfit| self.unfit(arg, array, &unfit))
+    }
+
+    /// What an in-place operation writes: a tensor or an array, which can be written.
+    pub(crate) fn target(
+        &mut self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<Tensor> {
+        let tensor = if let Ok(tensor) = object.cast::<PyTensor>() {
+            self.any_tensor = true;
+            tensor.get().inner().clone()
+        } else if let Ok(array) = object.cast::<PyUntypedArray>() {
+            self.shared(arg, array)?
+        } else {
+            let expected = "a Tensor or a NumPy array, to be written in place";
+            return Err(self.not_an_array(arg, object, expected));
+        };
+        if !tensor.is_writable() {
+            return Err(self.raise(&Error::ReadOnly { op: self.op, arg }));
+        }
+        Ok(tensor)
+    }
+
+    /// Runs an operation on `size` elements, without the GIL when they are many.
+    pub(crate) fn run<T: Send>(
+        &self,
+        size: usize,
+        work: impl FnOnce() -> inlay::Result<T> + Send,
+    ) -> PyResult<T> {
+        let work = || catch_unwind(AssertUnwindSafe(work));
+        let result = if size > KEEP_GIL { self.py.detach(work) } else { work() };
+        match result {
+            Ok(result) => result.map_err(|error| self.raise(&error)),
+            Err(_) => {
+                let text = format!("{}: internal error, please report it", self.op);
+                Err(Class::Runtime.error(self.py, text))
+            }
+        }
+    }
+
+    /// The result, as the arguments came.
+    pub(crate) fn give(self, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+        let tensor = Bound::new(self.py, PyTensor::new(tensor))?;
+        if self.any_tensor { Ok(tensor.into_any()) } else { Ok(view(&tensor)?.into_any()) }
+    }
+
+    /// An error of the library as an exception.
+    pub(crate) fn raise(&self, error: &Error) -> PyErr {
+        raise(self.py, error)
+    }
+
+    fn bring_in(&mut self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Came<'py>> {
+        if let Ok(tensor) = object.cast::<PyTensor>() {
+            self.any_tensor = true;
+            return Ok(Came::Typed(tensor.get().inner().clone()));
+        }
+        if let Ok(array) = object.cast::<PyUntypedArray>() {
+            return self.typed(arg, array).map(Came::Typed);
+        }
+        if is_scalar(object) {
+            let array = asarray(object).map_err(|cause| self.wrap(arg, cause))?;
+            return self.typed(arg, &array).map(Came::Typed);
+        }
+        if !is_plain(object) {
+            let expected = "a Tensor, a NumPy array, a list or a number";
+            return Err(self.not_an_array(arg, object, expected));
+        }
+        asarray(object).map(Came::Untyped).map_err(|cause| self.wrap(arg, cause))
+    }
+
+    fn typed(&self, arg: &'static str, array: &Bound<'py, PyUntypedArray>) -> PyResult<Tensor> {
+        self.expect_no_mask(arg, array)?;
+        match share(array) {
+            Ok(tensor) => Ok(tensor),
+            Err(Unfit::ByteOrder) => {
+                let native = to_native(array).map_err(|cause| self.wrap(arg, cause))?;
+                share(&native).map_err(|unfit| self.unfit(arg, array, &unfit))
+            }
+            Err(unfit) => Err(self.unfit(arg, array, &unfit)),
+        }
+    }
+
+    /// The array that a list or number became, in the dtype that NumPy gave it.
+    fn natural(&self, arg: &'static str, array: &Bound<'py, PyUntypedArray>) -> PyResult<Tensor> {
+        share(array).map_err(|unfit| {
+            // NumPy keeps integers beyond 64 bits as objects.
+            let huge = array.dtype().kind() == b'O' && all_ints(array).unwrap_or(false);
+            if huge {
+                let (got, expected) = ("a number too large".into(), "one of 64 bits".into());
+                return self.raise(&Error::Argument { op: self.op, arg, got, expected });
+            }
+            self.unfit(arg, array, &unfit)
+        })
+    }
+
+    fn with_empty_as(
+        &mut self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+        dtype: DType,
+    ) -> PyResult<Tensor> {
+        match self.bring_in(arg, object)? {
+            Came::Typed(tensor) => Ok(tensor),
+            Came::Untyped(array) => {
+                let tensor = self.natural(arg, &array)?;
+                if tensor.numel() > 0 {
+                    return Ok(tensor);
+                }
+                tensor.cast(dtype).map_err(|error| self.raise(&error))
+            }
+        }
+    }
+}
+
+/// Whether an object is one of those that NumPy reads as an array of no dtype yet.
+fn is_plain(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyFloat>()
+        || object.is_instance_of::<PyInt>()
+        || object.is_instance_of::<PyList>()
+        || object.is_instance_of::<PyTuple>()
+        || object.is_instance_of::<PyBool>()
+        || object.is_instance_of::<PyComplex>()
+        || object.is_instance_of::<PyRange>()
+}

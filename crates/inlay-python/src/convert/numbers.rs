@@ -1,0 +1,105 @@
+//! Arguments that are plain numbers.
+
+use inlay::{DType, Error, Kind, Scalar, Tensor};
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
+
+use super::Call;
+use crate::error::{Class, type_name};
+
+impl<'py> Call<'py> {
+    /// A whole number: anything with `__index__` that fits in 64 bits.
+    pub(crate) fn integer(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<i64> {
+        self.whole(arg, object)?.ok_or_else(|| {
+            let got = object.str().map_or_else(|_| "too large".into(), |text| text.to_string());
+            let expected = "an integer of 64 bits".to_owned();
+            self.raise(&Error::Argument { op: self.op, arg, got, expected })
+        })
+    }
+
+    /// As [`Call::integer`], but past 64 bits it stops at their end, as slice bounds and diagonal
+    /// offsets may: they mean the same from far out.
+    pub(crate) fn bound(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<i64> {
+        if let Some(value) = self.whole(arg, object)? {
+            return Ok(value);
+        }
+        Ok(if object.lt(0)? { i64::MIN } else { i64::MAX })
+    }
+
+    /// A plain number, or a NumPy scalar as one.
+    pub(crate) fn scalar(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Scalar> {
+        if let Some(number) = number_of(object)? {
+            return Ok(number);
+        }
+        // NumPy's scalars and 0-D tensors tell their number themselves.
+        let item = object.call_method0("item").ok();
+        match item.map(|item| number_of(&item)).transpose()?.flatten() {
+            Some(number) => Ok(number),
+            None => {
+                let text = format!("{}: {arg} is a {}", self.op, type_name(object));
+                Err(Class::Type.error(self.py, format!("{text}, expected a number")))
+            }
+        }
+    }
+
+    /// The integer, or `None` when it has more than 64 bits.
+    fn whole(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Option<i64>> {
+        match object.extract::<i64>() {
+            Ok(value) => Ok(Some(value)),
+            Err(cause) if cause.is_instance_of::<PyOverflowError>(self.py) => Ok(None),
+            Err(cause) => {
+                let text = format!("{}: {arg} is a {}", self.op, type_name(object));
+                let error = Class::Type.error(self.py, format!("{text}, expected an integer"));
+                error.set_cause(self.py, Some(cause));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A Python number that is no NumPy scalar.
+pub(super) fn number_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    Ok(if object.is_exact_instance_of::<PyFloat>() {
+        Some(Scalar::Float(object.extract()?))
+    } else if object.is_exact_instance_of::<PyInt>() {
+        // What has more bits than that is refused with the other objects that no dtype holds.
+        object.extract().ok().map(Scalar::Int)
+    } else if object.is_exact_instance_of::<PyBool>() {
+        Some(Scalar::Bool(object.extract()?))
+    } else if object.is_exact_instance_of::<PyComplex>() {
+        Some(Scalar::Complex(object.extract()?))
+    } else {
+        None
+    })
+}
+
+/// Fails unless `dtype`, if it is an integer's, holds all of the integers of a list.
+pub(super) fn expect_range(
+    op: &'static str,
+    arg: &'static str,
+    list: &Tensor,
+    dtype: DType,
+) -> inlay::Result<()> {
+    let Some((low, high)) = dtype.integer_range() else { return Ok(()) };
+    let outside = |value: &i128| !(low..=high).contains(value);
+    let found = match list.dtype() {
+        from if from == dtype || from.kind() == Kind::Bool => None,
+        DType::U64 => list.to_vec::<u64>()?.into_iter().map(i128::from).find(outside),
+        _ => list.cast(DType::I64)?.to_vec::<i64>()?.into_iter().map(i128::from).find(outside),
+    };
+    let Some(value) = found else { return Ok(()) };
+    let expected = format!("a value of {dtype}: {low} to {high}");
+    Err(Error::Argument { op, arg, got: value.to_string(), expected })
+}
+
+/// Whether an array of objects holds integers alone.
+pub(super) fn all_ints(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
+    for item in array.getattr("flat")?.try_iter()? {
+        if !item?.is_instance_of::<PyInt>() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

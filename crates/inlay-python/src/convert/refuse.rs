@@ -1,0 +1,63 @@
+//! What arguments are refused for, in words that name the operation and the argument.
+
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use super::Call;
+use crate::error::{Class, type_name, wrap};
+use crate::numpy::{Unfit, has_mask};
+
+impl<'py> Call<'py> {
+    /// Fails for a masked array, whose data alone would mislead.
+    pub(super) fn expect_no_mask(
+        &self,
+        arg: &'static str,
+        array: &Bound<'py, PyUntypedArray>,
+    ) -> PyResult<()> {
+        if has_mask(array).map_err(|cause| self.wrap(arg, cause))? {
+            let text = "is a masked array: take its data, or fill it, first";
+            return Err(Class::Type.error(self.py, format!("{}: {arg} {text}", self.op)));
+        }
+        Ok(())
+    }
+
+    /// The error for an object that is no array, nor what NumPy would read as one.
+    pub(super) fn not_an_array(
+        &self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+        expected: &str,
+    ) -> PyErr {
+        let text = format!("{}: {arg} is a {}", self.op, type_name(object));
+        // Asked of the class: an instance may answer anything.
+        let foreign = object.get_type().hasattr("__dlpack__").unwrap_or(false);
+        let text = match foreign {
+            true => format!("{text}; bring it in with inlay.from_dlpack(...)"),
+            false => format!("{text}, expected {expected}"),
+        };
+        Class::Type.error(self.py, text)
+    }
+
+    pub(super) fn unfit(
+        &self,
+        arg: &'static str,
+        array: &Bound<'py, PyUntypedArray>,
+        unfit: &Unfit,
+    ) -> PyErr {
+        let dtype = array.dtype();
+        let (class, what) = match unfit {
+            Unfit::DType => (Class::Type, format!("has NumPy dtype {dtype}, which has no tensor")),
+            Unfit::ByteOrder => (
+                Class::Value,
+                format!("has dtype {dtype}, not of this machine's byte order, and can't be shared"),
+            ),
+            Unfit::Extent => (Class::Value, "has strides that leave the address space".to_owned()),
+        };
+        class.error(self.py, format!("{}: {arg} {what}", self.op))
+    }
+
+    /// An exception from reading an argument, as one of ours.
+    pub(super) fn wrap(&self, arg: &'static str, cause: PyErr) -> PyErr {
+        wrap(self.py, &format!("{}: {arg}", self.op), cause)
+    }
+}

@@ -1,0 +1,214 @@
+//! DLPack's capsules: tensors to them and from them.
+#![expect(unsafe_code, reason = "capsules hold raw pointers")]
+
+use std::any::Any;
+use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
+
+use inlay::Tensor;
+use inlay::interop::dlpack::{
+    CPU as CPU_TYPE, CUDA_HOST, Copy, DLManagedTensor, DLManagedTensorVersioned, Form, Managed,
+    describe_device,
+};
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+use pyo3::{ffi, intern};
+
+use crate::error::{Class, raise, type_name, wrap};
+
+/// Device type and number, as the protocol wants them.
+pub(crate) const CPU: (i32, i32) = (CPU_TYPE, 0);
+
+/// What `__dlpack__` was asked for.
+pub(crate) struct Request<'a, 'py> {
+    pub(crate) stream: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) max_version: Option<(u32, u32)>,
+    pub(crate) dl_device: Option<(i32, i32)>,
+    pub(crate) copy: Option<bool>,
+}
+
+/// The names of the capsules of a form.
+trait Capsule: Form {
+    /// While nobody has taken what is in it.
+    const FRESH: &'static CStr;
+    /// Afterwards.
+    const USED: &'static CStr;
+}
+
+impl Capsule for DLManagedTensor {
+    const FRESH: &'static CStr = c"dltensor";
+    const USED: &'static CStr = c"used_dltensor";
+}
+
+impl Capsule for DLManagedTensorVersioned {
+    const FRESH: &'static CStr = c"dltensor_versioned";
+    const USED: &'static CStr = c"used_dltensor_versioned";
+}
+
+/// The capsule for a tensor.
+pub(crate) fn export<'py>(
+    py: Python<'py>,
+    tensor: &Tensor,
+    request: &Request<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let refuse = |text: String| Class::Buffer.error(py, format!("__dlpack__: {text}"));
+    if request.stream.is_some() {
+        return Err(refuse("stream is given, which the CPU has none of".to_owned()));
+    }
+    if let Some(device) = request.dl_device
+        && device != CPU
+    {
+        let name = describe_device(device.0);
+        return Err(refuse(format!("dl_device is {name}, expected the CPU")));
+    }
+    let copy = match request.copy {
+        None => Copy::IfNeeded,
+        Some(true) => Copy::Always,
+        Some(false) => Copy::Never,
+    };
+    let versioned = request.max_version.is_some_and(|(major, _)| major >= 1);
+    if versioned {
+        into_capsule::<DLManagedTensorVersioned>(py, tensor, copy)
+    } else {
+        into_capsule::<DLManagedTensor>(py, tensor, copy)
+    }
+}
+
+fn into_capsule<'py, F: Capsule>(
+    py: Python<'py>,
+    tensor: &Tensor,
+    copy: Copy,
+) -> PyResult<Bound<'py, PyAny>> {
+    let managed = py.detach(|| tensor.to_dlpack::<F>(copy));
+    let managed = managed.map_err(|error| Class::Buffer.error(py, error.to_string()))?.into_raw();
+    // SAFETY: the pointer is not null, and the name lives forever.
+    unsafe {
+        let capsule =
+            ffi::PyCapsule_New(managed.as_ptr().cast(), F::FRESH.as_ptr(), Some(free::<F>));
+        Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| {
+            // No capsule took it, so it is ours still.
+            drop(Managed::from_raw(managed));
+        })
+    }
+}
+
+/// Frees what nobody took out of a capsule.
+///
+/// # Safety
+/// `capsule` is a capsule of ours that is being destroyed.
+unsafe extern "C" fn free<F: Capsule>(capsule: *mut ffi::PyObject) {
+    // SAFETY: while the capsule has its first name nobody has taken what it points to.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, F::FRESH.as_ptr()) == 1
+            && let Some(managed) = pointer::<F>(capsule, F::FRESH)
+        {
+            drop(Managed::from_raw(managed));
+        }
+    }
+}
+
+/// # Safety
+/// `capsule` is a capsule.
+unsafe fn pointer<F>(capsule: *mut ffi::PyObject, name: &CStr) -> Option<NonNull<F>> {
+    // SAFETY: the caller's promise.
+    let pointer: *mut c_void = unsafe { ffi::PyCapsule_GetPointer(capsule, name.as_ptr()) };
+    NonNull::new(pointer.cast())
+}
+
+/// The tensor that an object exports, or that a capsule holds.
+pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let py = object.py();
+    if object.is_instance_of::<PyCapsule>() {
+        return take(object);
+    }
+    let class = object.get_type();
+    if !class.hasattr(intern!(py, "__dlpack__")).unwrap_or(false) {
+        let text = format!("from_dlpack: x is a {}, which has no __dlpack__", type_name(object));
+        return Err(Class::Type.error(py, text));
+    }
+    expect_cpu(object)?;
+    let options = PyDict::new(py);
+    options.set_item(intern!(py, "max_version"), (1, 0))?;
+    let method = intern!(py, "__dlpack__");
+    let capsule = match object.call_method(method, (), Some(&options)) {
+        // Exporters from before DLPack 1.0 don't know the argument.
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => object.call_method0(method),
+        result => result,
+    };
+    let capsule = capsule.map_err(|cause| wrap(py, "from_dlpack: x", cause))?;
+    if !capsule.is_instance_of::<PyCapsule>() {
+        let text = format!("from_dlpack: __dlpack__ returned a {}", type_name(&capsule));
+        return Err(Class::Type.error(py, format!("{text}, expected a capsule")));
+    }
+    take(&capsule)
+}
+
+/// Fails early, and by name, for memory on another device.
+fn expect_cpu(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = object.py();
+    let device = match object.call_method0(intern!(py, "__dlpack_device__")) {
+        Ok(device) => device,
+        // Not every exporter tells; the capsule will.
+        Err(error) if error.is_instance_of::<PyAttributeError>(py) => return Ok(()),
+        Err(cause) => return Err(wrap(py, "from_dlpack: x", cause)),
+    };
+    // Only the kind counts: Paddle says `(1, None)`.
+    let kind = device.get_item(0).and_then(|kind| kind.extract::<i32>());
+    let kind = kind.map_err(|cause| wrap(py, "from_dlpack: x", cause))?;
+    if [CPU_TYPE, CUDA_HOST].contains(&kind) {
+        return Ok(());
+    }
+    let text = format!("from_dlpack: x is on {}, expected the CPU", describe_device(kind));
+    Err(Class::Buffer.error(py, text))
+}
+
+/// Takes what a capsule holds.
+fn take(capsule: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let found = match take_form::<DLManagedTensorVersioned>(capsule) {
+        None => take_form::<DLManagedTensor>(capsule),
+        found => found,
+    };
+    found.unwrap_or_else(|| {
+        let text = "from_dlpack: x is a capsule that holds no tensor, or whose tensor was taken";
+        Err(Class::Value.error(capsule.py(), text))
+    })
+}
+
+fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>> {
+    let py = capsule.py();
+    // SAFETY: a capsule of this name holds a managed tensor of this form that nobody has taken;
+    // by renaming it we take it.
+    let managed = unsafe {
+        if ffi::PyCapsule_IsValid(capsule.as_ptr(), F::FRESH.as_ptr()) == 0 {
+            return None;
+        }
+        let managed = pointer::<F>(capsule.as_ptr(), F::FRESH)?;
+        if ffi::PyCapsule_SetName(capsule.as_ptr(), F::USED.as_ptr()) != 0 {
+            return Some(Err(PyErr::fetch(py)));
+        }
+        Managed::from_raw(managed)
+    };
+    let unknown = managed.dtype().is_none();
+    let tensor = managed.into_tensor_with(|managed| {
+        Box::new(WithGil { managed: Some(managed) }) as Box<dyn Any + Send + Sync>
+    });
+    Some(tensor.map_err(|error| match unknown {
+        true => Class::Type.error(py, error.to_string()),
+        false => raise(py, &error),
+    }))
+}
+
+/// Holds the GIL while the deleter runs: many exporters free Python objects in it.
+struct WithGil<F: Form> {
+    managed: Option<Managed<F>>,
+}
+
+impl<F: Form> Drop for WithGil<F> {
+    fn drop(&mut self) {
+        let managed = self.managed.take();
+        // When the interpreter is going down, what is left is the system's to free.
+        let kept = std::mem::ManuallyDrop::new(managed);
+        Python::try_attach(|_| drop(std::mem::ManuallyDrop::into_inner(kept)));
+    }
+}

@@ -1,0 +1,184 @@
+//! The `dtype` class, and what is accepted wherever a dtype is asked for.
+
+use std::ffi::c_int;
+
+use inlay::DType;
+use numpy::{PyArrayDescr, PyArrayDescrMethods};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
+
+use crate::error::{Class, type_name};
+use crate::numpy::{dtype_of_number, scalar_class};
+
+/// The type of a tensor's elements.
+///
+/// There is one instance for each of the fifteen: ``inlay.float32`` and so on. Wherever a dtype
+/// is asked for, its name, the NumPy dtype or scalar type of the same meaning, and Python's
+/// ``bool``, ``int`` (int64), ``float`` (float32) and ``complex`` (complex64) do as well.
+///
+/// >>> import inlay
+/// >>> inlay.dtype("float32") is inlay.float32
+/// True
+/// >>> inlay.float32 == "float32"
+/// True
+#[pyclass(name = "dtype", module = "inlay", frozen)]
+pub(crate) struct PyDType {
+    inner: DType,
+}
+
+static INSTANCES: PyOnceLock<Vec<Py<PyDType>>> = PyOnceLock::new();
+
+/// The instance for a dtype.
+pub(crate) fn instance(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyDType>> {
+    let all = INSTANCES.get_or_try_init(py, || {
+        DType::ALL.iter().map(|&inner| Py::new(py, PyDType { inner })).collect::<PyResult<Vec<_>>>()
+    })?;
+    Ok(all[dtype as usize].bind(py).clone())
+}
+
+/// Adds the class and its fifteen instances.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyDType>()?;
+    for dtype in DType::ALL {
+        module.add(dtype.name(), instance(module.py(), dtype)?)?;
+    }
+    Ok(())
+}
+
+/// The dtype that an object stands for.
+pub(crate) fn parse(op: &'static str, object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    if let Some(dtype) = known(object)? {
+        return Ok(dtype);
+    }
+    let py = object.py();
+    let got = match object.repr() {
+        Ok(text) => text.to_string_lossy().into_owned(),
+        Err(_) => format!("a {}", type_name(object)),
+    };
+    let names = DType::ALL.map(DType::name).join(", ");
+    Err(Class::Type.error(py, format!("{op}: dtype is {got}, expected one of {names}")))
+}
+
+/// As [`parse`], for an argument whose default is `None`.
+pub(crate) fn parse_optional(
+    op: &'static str,
+    object: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<DType>> {
+    object.map(|object| parse(op, object)).transpose()
+}
+
+fn known(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    if let Ok(name) = object.cast::<PyString>() {
+        return Ok(match name.to_string_lossy().as_ref() {
+            "int" => Some(DType::I64),
+            "float" => Some(DType::F32),
+            "complex" => Some(DType::C64),
+            name => name.parse().ok(),
+        });
+    }
+    if let Ok(class) = object.cast::<PyType>()
+        && let Some(dtype) = of_python_class(class)
+    {
+        return Ok(Some(dtype));
+    }
+    own_or_numpy(object)
+}
+
+fn of_python_class(class: &Bound<'_, PyType>) -> Option<DType> {
+    let py = class.py();
+    if class.is(py.get_type::<PyBool>()) {
+        Some(DType::Bool)
+    } else if class.is(py.get_type::<PyInt>()) {
+        Some(DType::I64)
+    } else if class.is(py.get_type::<PyFloat>()) {
+        Some(DType::F32)
+    } else if class.is(py.get_type::<PyComplex>()) {
+        Some(DType::C64)
+    } else {
+        None
+    }
+}
+
+/// The dtype that one of our instances, a NumPy dtype or a NumPy scalar type is.
+fn own_or_numpy(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let py = object.py();
+    if let Ok(own) = object.cast::<PyDType>() {
+        return Ok(Some(own.get().inner));
+    }
+    if let Ok(descr) = object.cast::<PyArrayDescr>() {
+        return Ok(of_descr(descr));
+    }
+    match object.cast::<PyType>() {
+        Ok(class) if class.is_subclass(&scalar_class(py))? => {
+            // Abstract classes (`np.floating`) have no descriptor, or warn that they do.
+            let named = class.name()?;
+            let abstracts = ["generic", "number", "integer", "signedinteger", "unsignedinteger"];
+            let more = ["inexact", "floating", "complexfloating", "flexible", "character"];
+            if abstracts.iter().chain(&more).any(|name| named == *name) {
+                return Ok(None);
+            }
+            Ok(PyArrayDescr::new(py, class.as_any()).ok().and_then(|descr| of_descr(&descr)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn of_descr(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {
+    let number: c_int = descr.num();
+    let swapped = descr.is_native_byteorder() == Some(false);
+    dtype_of_number(descr.py(), number).filter(|_| !swapped)
+}
+
+#[pymethods]
+impl PyDType {
+    #[new]
+    fn new<'py>(dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDType>> {
+        instance(dtype.py(), parse("dtype", dtype)?)
+    }
+
+    /// The name: ``"float32"``.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    /// Bytes of one element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.inner.size()
+    }
+
+    /// The NumPy dtype of the same meaning, by which NumPy accepts this object as a dtype.
+    #[getter]
+    fn __numpy_dtype__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDescr>> {
+        crate::numpy::descr(py, self.inner)
+    }
+
+    fn __str__(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("inlay.{}", self.inner)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
+        if let Ok(name) = other.cast::<PyString>() {
+            return Ok(Some(name.to_string_lossy() == self.inner.name()));
+        }
+        let numpy = other.is_instance_of::<PyArrayDescr>() || other.is_instance_of::<PyType>();
+        let same = own_or_numpy(other)?.map(|dtype| dtype == self.inner);
+        Ok(same.or(numpy.then_some(false)))
+    }
+
+    // Equal to its name, so it hashes as its name does.
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyString::intern(py, self.inner.name()).hash()
+    }
+
+    // A string stands for the global of that name.
+    fn __reduce__(&self) -> &'static str {
+        self.inner.name()
+    }
+}

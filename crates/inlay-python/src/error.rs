@@ -1,0 +1,109 @@
+//! Errors on their way to Python: each becomes one of the classes of `inlay.errors`.
+
+use inlay::{Error, ErrorKind};
+use pyo3::exceptions::{
+    PyBufferError, PyException, PyMemoryError, PyOverflowError, PyRuntimeError, PyValueError,
+};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// The classes of `inlay.errors`, by the built-in exception that each also is.
+#[derive(Clone, Copy)]
+pub(crate) enum Class {
+    Type,
+    Value,
+    Index,
+    Runtime,
+    Buffer,
+}
+
+/// In the order of [`Class`].
+static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
+
+impl Class {
+    const NAMES: [&'static str; 5] = [
+        "InlayTypeError",
+        "InlayValueError",
+        "InlayIndexError",
+        "InlayRuntimeError",
+        "InlayBufferError",
+    ];
+
+    fn object<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyType>> {
+        let classes = CLASSES.get_or_try_init(py, || {
+            let module = py.import("inlay.errors")?;
+            let class = |name| Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind());
+            Class::NAMES.into_iter().map(class).collect::<PyResult<_>>()
+        })?;
+        Ok(classes[self as usize].bind(py).clone())
+    }
+
+    /// An exception of this class.
+    pub(crate) fn error(self, py: Python<'_>, text: impl Into<String>) -> PyErr {
+        match self.object(py) {
+            Ok(class) => PyErr::from_type(class, (text.into(),)),
+            Err(error) => error,
+        }
+    }
+}
+
+/// The Python exception for an error of the library.
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    let class = match error.kind() {
+        ErrorKind::Type => Class::Type,
+        ErrorKind::Value => Class::Value,
+        ErrorKind::Index => Class::Index,
+        ErrorKind::Runtime => Class::Runtime,
+    };
+    class.error(py, error.to_string())
+}
+
+/// An exception that came out of foreign Python code while `what` was being read, as one of ours.
+///
+/// The foreign one stays its cause. What is not an error of the object (an interrupt, memory that
+/// ran out) or is ours already passes unchanged.
+pub(crate) fn wrap(py: Python<'_>, what: &str, cause: PyErr) -> PyErr {
+    let foreign = cause.is_instance_of::<PyException>(py)
+        && !cause.is_instance_of::<PyMemoryError>(py)
+        && !is_ours(py, &cause);
+    if !foreign {
+        return cause;
+    }
+    let class = if cause.is_instance_of::<PyValueError>(py)
+        || cause.is_instance_of::<PyOverflowError>(py)
+    {
+        Class::Value
+    } else if cause.is_instance_of::<PyBufferError>(py) {
+        Class::Buffer
+    } else if cause.is_instance_of::<PyRuntimeError>(py) {
+        Class::Runtime
+    } else {
+        Class::Type
+    };
+    let error = class.error(py, format!("{what}: {}", text_of(py, &cause)));
+    error.set_cause(py, Some(cause));
+    error
+}
+
+fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
+    let base = || py.import("inlay.errors")?.getattr("InlayError");
+    base().is_ok_and(|base| error.matches(py, base).unwrap_or(false))
+}
+
+/// The text of an exception, or its class where its `__str__` fails.
+fn text_of(py: Python<'_>, error: &PyErr) -> String {
+    match error.value(py).str() {
+        Ok(text) if !text.to_string_lossy().is_empty() => text.to_string_lossy().into_owned(),
+        _ => type_name(error.value(py).as_any()),
+    }
+}
+
+/// The type of an object as messages name it: `int`, `torch.Tensor`.
+pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
+    let class = object.get_type();
+    match class.fully_qualified_name() {
+        Ok(name) => name.to_string_lossy().into_owned(),
+        Err(_) => "object".to_owned(),
+    }
+}

@@ -1,0 +1,31 @@
+//! The extension module `inlay._inlay`: converts arguments, calls the library, maps errors.
+#![deny(unsafe_code)]
+
+mod constructors;
+mod convert;
+mod dlpack;
+mod dtype;
+mod error;
+mod foreign;
+mod numpy;
+mod ops;
+mod runtime;
+mod tensor;
+
+use pyo3::prelude::*;
+
+/// The compiled part of Inlay; use it through the package ``inlay``.
+#[pymodule]
+fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Without NumPy nothing works; better an ImportError now than a panic later.
+    module.py().import("numpy")?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<tensor::PyTensor>()?;
+    module.add_function(wrap_pyfunction!(tensor::rebuild, module)?)?;
+    dtype::register(module)?;
+    constructors::register(module)?;
+    runtime::register(module)?;
+    ops::register(module)?;
+    // PyO3 lists what was added; the package's own list is the public one.
+    module.delattr("__all__")
+}

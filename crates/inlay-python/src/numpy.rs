@@ -1,0 +1,247 @@
+//! NumPy arrays in and out, sharing memory, through the C structs: no attribute is looked up.
+#![expect(unsafe_code, reason = "NumPy is reached through its C structs")]
+
+use std::ffi::{c_int, c_long};
+use std::ptr::NonNull;
+
+use inlay::{DType, Layout, Tensor};
+use numpy::npyffi::{self, NPY_TYPES, PY_ARRAY_API};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyImportError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+use pyo3::{PyTypeInfo, ffi, intern};
+
+use crate::error::{Class, wrap};
+use crate::tensor::PyTensor;
+
+/// NumPy has no type number of its own for bfloat16; `ml_dtypes` is given one as it is imported.
+static BFLOAT16: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();
+
+const BFLOAT16_MISSING: &str =
+    "NumPy has no bfloat16 of its own: install ml_dtypes, or cast to float32 first";
+
+/// The descriptor of bfloat16, importing `ml_dtypes`, which makes NumPy know it.
+pub(crate) fn bfloat16_descr(py: Python<'_>) -> PyResult<&Bound<'_, PyArrayDescr>> {
+    let descr = BFLOAT16.get_or_try_init(py, || {
+        let class = py.import("ml_dtypes")?.getattr("bfloat16")?;
+        PyResult::Ok(PyArrayDescr::new(py, class)?.unbind())
+    });
+    match descr {
+        Ok(descr) => Ok(descr.bind(py)),
+        Err(error) if error.is_instance_of::<PyImportError>(py) => {
+            Err(Class::Type.error(py, BFLOAT16_MISSING))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Our dtype for a NumPy type number in native byte order.
+pub(crate) fn dtype_of_number(py: Python<'_>, number: c_int) -> Option<DType> {
+    const LONG_IS_64: bool = size_of::<c_long>() == 8;
+    const FIRST_OF_USERS: c_int = NPY_TYPES::NPY_USERDEF as c_int;
+    Some(match number {
+        0 => DType::Bool,
+        1 => DType::I8,
+        2 => DType::U8,
+        3 => DType::I16,
+        4 => DType::U16,
+        5 => DType::I32,
+        6 => DType::U32,
+        7 if LONG_IS_64 => DType::I64,
+        8 if LONG_IS_64 => DType::U64,
+        7 => DType::I32,
+        8 => DType::U32,
+        9 => DType::I64,
+        10 => DType::U64,
+        11 => DType::F32,
+        12 => DType::F64,
+        14 => DType::C64,
+        15 => DType::C128,
+        23 => DType::F16,
+        FIRST_OF_USERS.. if bfloat16_descr(py).is_ok_and(|descr| descr.num() == number) => {
+            DType::BF16
+        }
+        _ => return None,
+    })
+}
+
+/// The NumPy descriptor of a dtype.
+pub(crate) fn descr(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyArrayDescr>> {
+    let number = match dtype {
+        DType::Bool => NPY_TYPES::NPY_BOOL,
+        DType::I8 => NPY_TYPES::NPY_BYTE,
+        DType::U8 => NPY_TYPES::NPY_UBYTE,
+        DType::I16 => NPY_TYPES::NPY_SHORT,
+        DType::U16 => NPY_TYPES::NPY_USHORT,
+        DType::I32 => NPY_TYPES::NPY_INT,
+        DType::U32 => NPY_TYPES::NPY_UINT,
+        // Where `long` has 64 bits it is what NumPy itself calls int64.
+        DType::I64 if size_of::<c_long>() == 8 => NPY_TYPES::NPY_LONG,
+        DType::U64 if size_of::<c_long>() == 8 => NPY_TYPES::NPY_ULONG,
+        DType::I64 => NPY_TYPES::NPY_LONGLONG,
+        DType::U64 => NPY_TYPES::NPY_ULONGLONG,
+        DType::F16 => NPY_TYPES::NPY_HALF,
+        DType::F32 => NPY_TYPES::NPY_FLOAT,
+        DType::F64 => NPY_TYPES::NPY_DOUBLE,
+        DType::C64 => NPY_TYPES::NPY_CFLOAT,
+        DType::C128 => NPY_TYPES::NPY_CDOUBLE,
+        DType::BF16 => return bfloat16_descr(py).cloned(),
+    };
+    // SAFETY: the number is one of NumPy's own, for which this returns a new reference.
+    unsafe {
+        let descr = PY_ARRAY_API.PyArray_DescrFromType(py, number as c_int);
+        Ok(Bound::from_owned_ptr_or_err(py, descr.cast())?.cast_into_unchecked())
+    }
+}
+
+/// `numpy.generic`, the base of NumPy's scalar types.
+pub(crate) fn scalar_class(py: Python<'_>) -> Bound<'_, PyType> {
+    // SAFETY: the API table holds the type, which lives as long as NumPy does.
+    unsafe {
+        let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyGenericArrType_Type);
+        PyType::from_borrowed_type_ptr(py, class)
+    }
+}
+
+/// Whether an object is a NumPy scalar.
+pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: both are live objects. Unlike `isinstance`, this asks the object nothing.
+    unsafe {
+        ffi::PyObject_TypeCheck(object.as_ptr(), scalar_class(object.py()).as_type_ptr()) != 0
+    }
+}
+
+/// What is wrong with an array, in words that follow "{op}: {arg} ".
+pub(crate) enum Unfit {
+    /// No dtype of ours.
+    DType,
+    /// The other byte order.
+    ByteOrder,
+    /// Strides that leave the address space.
+    Extent,
+}
+
+/// A tensor over the memory of an array, which it keeps alive.
+pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> {
+    let py = array.py();
+    // SAFETY: the object is an array, so its struct is NumPy's, and its descriptor is never null.
+    let (fields, descr) = unsafe {
+        let fields = &*npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr());
+        (fields, &*npyffi::_PyDataType_GET_ITEM_DATA(fields.descr))
+    };
+    let dtype = dtype_of_number(py, descr.type_num).ok_or(Unfit::DType)?;
+    let other_order = if cfg!(target_endian = "little") { b'>' } else { b'<' };
+    if descr.byteorder as u8 == other_order {
+        return Err(Unfit::ByteOrder);
+    }
+    let (layout, low, len) = layout_of(array, dtype)?;
+    let start = fields.data.cast::<u8>().wrapping_offset(low);
+    // Where there are no elements any address will do, but it should be aligned.
+    let nowhere = NonNull::<u128>::dangling().cast();
+    let ptr = NonNull::new(start).filter(|_| len > 0).unwrap_or(nowhere);
+    let writable = fields.flags & npyffi::NPY_ARRAY_WRITEABLE != 0;
+    let owner = Box::new(array.as_any().clone().unbind());
+    // SAFETY: the array vouches for the bytes between its lowest and its highest element, and it
+    // lives as long as the owner. Python code that writes to it meanwhile is the user's race.
+    unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, owner) }
+        .map_err(|_| Unfit::Extent)
+}
+
+/// The layout of an array, counted from its lowest byte; where that lies from the array's data
+/// pointer; and how many bytes there are to its highest.
+fn layout_of(
+    array: &Bound<'_, PyUntypedArray>,
+    dtype: DType,
+) -> Result<(Layout, isize, usize), Unfit> {
+    let (shape, strides) = (array.shape(), array.strides());
+    if shape.contains(&0) {
+        // Without elements strides mean nothing, and may be anything.
+        let layout = Layout::contiguous("numpy", shape, dtype.size()).map_err(|_| Unfit::Extent)?;
+        return Ok((layout, 0, 0));
+    }
+    let (mut low, mut high) = (0isize, dtype.size() as isize);
+    for (&dim, &stride) in shape.iter().zip(strides) {
+        let span = isize::try_from(dim - 1).ok().and_then(|n| n.checked_mul(stride));
+        let span = span.ok_or(Unfit::Extent)?;
+        let end = if span < 0 { &mut low } else { &mut high };
+        *end = end.checked_add(span).ok_or(Unfit::Extent)?;
+    }
+    let len = high.checked_sub(low).ok_or(Unfit::Extent)?;
+    let layout = Layout::strided(shape.into(), strides.into(), low.unsigned_abs());
+    Ok((layout, low, len.unsigned_abs()))
+}
+
+/// An array over the memory of a tensor, which it keeps alive.
+pub(crate) fn view<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let py = tensor.py();
+    let inner = tensor.get().inner();
+    let descr = descr(py, inner.dtype())?;
+    let mut dims: Vec<npyffi::npy_intp> = inner.shape().iter().map(|&dim| dim as _).collect();
+    let mut strides: Vec<npyffi::npy_intp> = inner.layout().strides().to_vec();
+    // Left to NumPy where there are no elements, so that it sees a contiguous array.
+    let strides = if inner.numel() == 0 { std::ptr::null_mut() } else { strides.as_mut_ptr() };
+    let flags = if inner.is_writable() { npyffi::NPY_ARRAY_WRITEABLE } else { 0 };
+    // SAFETY: `descr` is given away, as the function asks; the dims and strides outlive the call;
+    // the data are kept alive by the base, which is set before anybody else sees the array.
+    let array = unsafe {
+        let array = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            PyUntypedArray::type_object_raw(py),
+            descr.into_dtype_ptr(),
+            dims.len() as c_int,
+            dims.as_mut_ptr(),
+            strides,
+            inner.data_ptr().cast(),
+            flags,
+            std::ptr::null_mut(),
+        );
+        let array = Bound::from_owned_ptr_or_err(py, array)
+            .map_err(|cause| wrap(py, "numpy", cause))?
+            .cast_into_unchecked::<PyUntypedArray>();
+        let base = tensor.clone().into_any().into_ptr();
+        if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_array_ptr(), base) < 0 {
+            return Err(PyErr::fetch(py));
+        }
+        array
+    };
+    Ok(array)
+}
+
+/// The same values in native byte order, as a fresh array.
+pub(crate) fn to_native<'py>(
+    array: &Bound<'py, PyUntypedArray>,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let py = array.py();
+    let native = array.dtype().call_method1(intern!(py, "newbyteorder"), ("=",))?;
+    Ok(array.call_method1(intern!(py, "astype"), (native,))?.cast_into()?)
+}
+
+/// `numpy.asarray`, which may call into any Python code.
+pub(crate) fn asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let py = object.py();
+    // SAFETY: a null descriptor lets NumPy choose; the result is a new reference or an error.
+    unsafe {
+        let flags = npyffi::NPY_ARRAY_ENSUREARRAY;
+        let (any, context) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let array = PY_ARRAY_API.PyArray_FromAny(py, object.as_ptr(), any, 0, 0, flags, context);
+        Ok(Bound::from_owned_ptr_or_err(py, array)?.cast_into_unchecked())
+    }
+}
+
+/// Whether an array is a masked one with a mask, whose data alone would mislead.
+pub(crate) fn has_mask(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
+    static MASKED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = array.py();
+    // SAFETY: any object may be asked for its type.
+    if unsafe { npyffi::PyArray_CheckExact(py, array.as_ptr()) } != 0 {
+        return Ok(false);
+    }
+    let masked = MASKED.import(py, "numpy.ma", "MaskedArray")?;
+    if !array.is_instance(masked)? {
+        return Ok(false);
+    }
+    let none = py.import("numpy.ma")?.getattr("nomask")?;
+    Ok(!array.getattr("mask")?.is(&none))
+}

@@ -1,0 +1,118 @@
+//! Arguments that are no tensors: flags, names, axes, shapes.
+
+use inlay::Error;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyList, PyString, PyTuple};
+
+use super::{Maybe, Object};
+use crate::convert::Call;
+use crate::error::{Class, type_name};
+
+impl<'py> Call<'py> {
+    /// `None` or an argument.
+    pub(super) fn some<'a>(object: Maybe<'a, 'py>) -> Maybe<'a, 'py> {
+        object.filter(|object| !object.is_none())
+    }
+
+    /// An integer, or the default.
+    pub(super) fn integer_or(
+        &self,
+        arg: &'static str,
+        object: Maybe<'_, 'py>,
+        default: i64,
+    ) -> PyResult<i64> {
+        object.map_or(Ok(default), |object| self.integer(arg, object))
+    }
+
+    /// A number past whose 64 bits nothing changes, or the default.
+    pub(super) fn bound_or(
+        &self,
+        arg: &'static str,
+        object: Maybe<'_, 'py>,
+        default: i64,
+    ) -> PyResult<i64> {
+        object.map_or(Ok(default), |object| self.bound(arg, object))
+    }
+
+    /// A truth value, or the default.
+    pub(super) fn flag_or(
+        &self,
+        arg: &'static str,
+        object: Maybe<'_, 'py>,
+        default: bool,
+    ) -> PyResult<bool> {
+        let Some(object) = object else { return Ok(default) };
+        let number = object.cast::<PyBool>().map(|flag| flag.is_true());
+        // NumPy's bool and the integers 0 and 1 are as good.
+        number.or_else(|_| match object.extract::<i64>() {
+            Ok(value @ 0..=1) => Ok(value == 1),
+            _ => match object.extract::<bool>() {
+                Ok(value) => Ok(value),
+                Err(_) => Err(self.expected(arg, object, "True or False")),
+            },
+        })
+    }
+
+    /// A text, or the default.
+    pub(super) fn text_or<'a>(
+        &self,
+        arg: &'static str,
+        object: Maybe<'a, 'py>,
+        default: &'a str,
+    ) -> PyResult<std::borrow::Cow<'a, str>> {
+        let Some(object) = object else { return Ok(default.into()) };
+        match object.cast::<PyString>() {
+            Ok(text) => Ok(text.to_string_lossy()),
+            Err(_) => Err(self.expected(arg, object, "a string")),
+        }
+    }
+
+    /// The label of a node, which means nothing in an eager call but must be one.
+    pub(super) fn name(&self, object: Maybe<'_, 'py>) -> PyResult<()> {
+        self.text_or("name", Self::some(object), "").map(drop)
+    }
+
+    /// Whether an object is a list or tuple of arguments.
+    pub(super) fn is_list(object: Object<'_, 'py>) -> bool {
+        object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>()
+    }
+
+    /// The items of a list, tuple, or other sequence; a single object is one item.
+    pub(super) fn items(object: Object<'_, 'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        if Self::is_list(object) { object.try_iter()?.collect() } else { Ok(vec![object.clone()]) }
+    }
+
+    /// Integers: a list, a tuple, or a single one.
+    pub(super) fn integers(
+        &self,
+        arg: &'static str,
+        object: Object<'_, 'py>,
+    ) -> PyResult<Vec<i64>> {
+        // What is one integer is not also a list; other sequences and arrays are iterated.
+        let items = if Self::is_list(object) || object.extract::<i64>().is_ok() {
+            Self::items(object)?
+        } else {
+            match object.try_iter().and_then(Iterator::collect) {
+                Ok(items) => items,
+                Err(_) => return Err(self.expected(arg, object, "an integer or a list of them")),
+            }
+        };
+        items.iter().map(|item| self.integer(arg, item)).collect()
+    }
+
+    /// A shape: sizes of 0 or more.
+    pub(super) fn sizes(&self, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Vec<usize>> {
+        let sizes = self.integers(arg, object)?;
+        let unsigned = sizes.iter().map(|&size| usize::try_from(size)).collect::<Result<_, _>>();
+        unsigned.map_err(|_| {
+            let (got, expected) = (format!("{sizes:?}"), "sizes of 0 or more".into());
+            self.raise(&Error::Argument { op: self.op(), arg, got, expected })
+        })
+    }
+
+    /// A `TypeError` for an argument of the wrong kind.
+    pub(super) fn expected(&self, arg: &str, object: Object<'_, 'py>, what: &str) -> PyErr {
+        let text = format!("{}: {arg} is a {}, expected {what}", self.op(), type_name(object));
+        Class::Type.error(self.py(), text)
+    }
+}

@@ -1,0 +1,104 @@
+//! `x[...]`, `x[...] = v`, and iteration.
+
+use inlay::{Item, Slice, Tensor};
+use numpy::PyUntypedArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyEllipsis, PyList, PySlice, PyTuple};
+
+use super::{Given, Object};
+use crate::convert::Call;
+use crate::error::Class;
+use crate::tensor::PyTensor;
+
+#[pymethods]
+impl PyTensor {
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, key: Object<'_, 'py>) -> Given<'py> {
+        let mut call = Call::new(slf.py(), "getitem");
+        let items = items_of(&mut call, key)?;
+        let x = call.array("x", slf.as_any())?;
+        // Without a tensor among the items the result is a view, which costs nothing.
+        let size = if has_tensor(&items) { x.numel() } else { 0 };
+        let part = call.run(size, || x.index(&items))?;
+        call.give(part)
+    }
+
+    fn __setitem__<'py>(
+        slf: &Bound<'py, Self>,
+        key: Object<'_, 'py>,
+        value: Object<'_, 'py>,
+    ) -> PyResult<()> {
+        let mut call = Call::new(slf.py(), "setitem");
+        let items = items_of(&mut call, key)?;
+        let x = call.target("x", slf.as_any())?;
+        let value = call.values("value", value, x.dtype())?;
+        call.run(x.numel(), || x.assign(&items, &value))
+    }
+
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Rows> {
+        let tensor = slf.get().inner();
+        if tensor.rank() == 0 {
+            return Err(Class::Type.error(slf.py(), "iter: a 0-D tensor has no rows"));
+        }
+        Ok(Rows { tensor: tensor.clone(), next: 0 })
+    }
+}
+
+/// The rows of a tensor, one after the other.
+#[pyclass(module = "inlay")]
+pub(crate) struct Rows {
+    tensor: Tensor,
+    next: usize,
+}
+
+#[pymethods]
+impl Rows {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<PyTensor>> {
+        if self.next >= self.tensor.shape().first().copied().unwrap_or(0) {
+            return Ok(None);
+        }
+        let call = Call::new(py, "iter");
+        let row = call.run(0, || self.tensor.index(&[Item::At(self.next as i64)]))?;
+        self.next += 1;
+        Ok(Some(PyTensor::new(row)))
+    }
+}
+
+fn has_tensor(items: &[Item]) -> bool {
+    items.iter().any(|item| matches!(item, Item::Tensor(_)))
+}
+
+fn items_of<'py>(call: &mut Call<'py>, key: Object<'_, 'py>) -> PyResult<Vec<Item>> {
+    match key.cast::<PyTuple>() {
+        Ok(parts) => parts.iter().map(|part| item_of(call, &part)).collect(),
+        Err(_) => Ok(vec![item_of(call, key)?]),
+    }
+}
+
+fn item_of<'py>(call: &mut Call<'py>, part: Object<'_, 'py>) -> PyResult<Item> {
+    if part.is_none() {
+        return Ok(Item::NewAxis);
+    }
+    if part.is_instance_of::<PyEllipsis>() {
+        return Ok(Item::Ellipsis);
+    }
+    if let Ok(slice) = part.cast::<PySlice>() {
+        let bound = |name: &'static str| {
+            let value = slice.getattr(name)?;
+            if value.is_none() { Ok(None) } else { call.bound(name, &value).map(Some) }
+        };
+        let (start, stop) = (bound("start")?, bound("stop")?);
+        return Ok(Item::Slice(Slice { start, stop, step: bound("step")?.unwrap_or(1) }));
+    }
+    let is_array = part.is_instance_of::<PyTensor>()
+        || part.is_instance_of::<PyUntypedArray>()
+        || part.is_instance_of::<PyList>()
+        || part.is_instance_of::<pyo3::types::PyBool>();
+    if is_array {
+        return call.index("index", part).map(Item::Tensor);
+    }
+    call.bound("index", part).map(Item::At)
+}

@@ -1,0 +1,81 @@
+//! Threads and memory: how many, how much.
+
+use inlay::MAX_THREADS;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert::Call;
+use crate::error::Class;
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(memory_stats, module)?)?;
+    module.add_function(wrap_pyfunction!(empty_cache, module)?)?;
+    module.add_function(wrap_pyfunction!(set_cache_limit, module)?)
+}
+
+/// Sets how many threads an operation may use. Results do not depend on it.
+///
+/// The environment variable ``INLAY_NUM_THREADS`` sets it at the start; without it there is one
+/// thread a core.
+#[pyfunction]
+fn set_num_threads(n: &Bound<'_, PyAny>) -> PyResult<()> {
+    let op = "set_num_threads";
+    let threads = Call::new(n.py(), op).integer("n", n)?;
+    match usize::try_from(threads) {
+        Ok(threads @ 1..=MAX_THREADS) => {
+            inlay::set_num_threads(threads);
+            Ok(())
+        }
+        _ => {
+            let text = format!("{op}: n is {threads}, expected 1 to {MAX_THREADS}");
+            Err(Class::Value.error(n.py(), text))
+        }
+    }
+}
+
+/// How many threads an operation may use.
+#[pyfunction]
+fn get_num_threads() -> usize {
+    inlay::num_threads()
+}
+
+/// What the memory pool holds and has done, as a dict.
+///
+/// ``in_use``, ``peak``, ``cached`` and ``limit`` are bytes; ``fresh`` and ``reused`` count
+/// blocks taken from the system and blocks that served again.
+#[pyfunction]
+fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let stats = inlay::memory_stats();
+    let dict = PyDict::new(py);
+    dict.set_item("in_use", stats.in_use)?;
+    dict.set_item("peak", stats.peak)?;
+    dict.set_item("cached", stats.cached)?;
+    dict.set_item("limit", stats.limit)?;
+    dict.set_item("fresh", stats.fresh)?;
+    dict.set_item("reused", stats.reused)?;
+    Ok(dict)
+}
+
+/// Returns memory that waits to be used again to the system.
+#[pyfunction]
+fn empty_cache(py: Python<'_>) {
+    py.detach(inlay::empty_cache);
+}
+
+/// Sets how many bytes may wait to be used again; what is above it goes back to the system.
+///
+/// The environment variable ``INLAY_CACHE_LIMIT`` sets it at the start.
+#[pyfunction]
+fn set_cache_limit(bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (py, op) = (bytes.py(), "set_cache_limit");
+    let limit = Call::new(py, op).bound("bytes", bytes)?;
+    let Ok(limit) = usize::try_from(limit) else {
+        let text = format!("{op}: bytes is {limit}, expected at least 0");
+        return Err(Class::Value.error(py, text));
+    };
+    py.detach(|| inlay::set_cache_limit(limit));
+    Ok(())
+}

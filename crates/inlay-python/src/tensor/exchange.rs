@@ -1,0 +1,80 @@
+//! Tensors to NumPy and to DLPack.
+
+use numpy::PyUntypedArray;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::PyTensor;
+use crate::error::{Class, raise};
+use crate::{dlpack, numpy::view};
+
+#[pymethods]
+impl PyTensor {
+    // Makes `array + tensor` ask the tensor rather than NumPy, which would make an array of it.
+    #[classattr]
+    fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
+    #[classattr]
+    fn __array_priority__() -> f64 {
+        1000.0
+    }
+
+    /// An array over the same memory; writing to the one writes to the other.
+    ///
+    /// ``bfloat16`` needs the package ``ml_dtypes``.
+    fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyUntypedArray>> {
+        view(slf)
+    }
+
+    /// NumPy's protocol: shares memory unless another dtype or a copy is asked for.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let array = if copy == Some(true) {
+            let fresh = slf.get().inner.copy().map_err(|error| raise(py, &error))?;
+            view(&Bound::new(py, PyTensor::new(fresh))?)?.into_any()
+        } else {
+            view(slf)?.into_any()
+        };
+        let Some(dtype) = dtype else { return Ok(array) };
+        let options = PyDict::new(py);
+        options.set_item("copy", false)?;
+        let cast = array.call_method(intern!(py, "astype"), (dtype,), Some(&options))?;
+        if copy == Some(false) && !cast.is(&array) {
+            let text = format!("__array__: a cast from {} copies", slf.get().inner.dtype());
+            return Err(Class::Value.error(py, text));
+        }
+        Ok(cast)
+    }
+
+    /// DLPack's protocol: a capsule over the same memory.
+    ///
+    /// Shares the memory, or copies it with ``copy=True``, or where DLPack can't express the
+    /// strides, unless ``copy=False``. The capsule is versioned when ``max_version`` is at least
+    /// (1, 0); the older form can't say that memory is read-only, so that such a tensor is
+    /// refused there.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = dlpack::Request { stream, max_version, dl_device, copy };
+        dlpack::export(py, &self.inner, &request)
+    }
+
+    /// DLPack's protocol: the CPU.
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        dlpack::CPU
+    }
+}

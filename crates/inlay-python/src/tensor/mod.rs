@@ -1,0 +1,121 @@
+//! The `Tensor` class: what it is and where it lies. The operations add their methods elsewhere.
+
+mod copies;
+mod exchange;
+mod numbers;
+
+use inlay::Tensor;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::dtype::{PyDType, instance};
+use crate::error::{Class, raise};
+
+pub(crate) use copies::rebuild;
+
+/// A handle to elements of one dtype, in a shape.
+///
+/// Made by ``inlay.to_tensor``, which copies, by ``inlay.from_numpy`` and ``inlay.from_dlpack``,
+/// which share memory, and by the operations. Views share memory; methods whose names end in
+/// ``_`` write in place.
+#[pyclass(name = "Tensor", module = "inlay", frozen, weakref)]
+pub(crate) struct PyTensor {
+    inner: Tensor,
+}
+
+impl PyTensor {
+    /// The object for a tensor.
+    pub(crate) fn new(inner: Tensor) -> Self {
+        PyTensor { inner }
+    }
+
+    /// The tensor of an object.
+    pub(crate) fn inner(&self) -> &Tensor {
+        &self.inner
+    }
+}
+
+#[pymethods]
+impl PyTensor {
+    /// The sizes, as a list.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.inner.shape())
+    }
+
+    /// How many dimensions.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.inner.rank()
+    }
+
+    /// How many elements.
+    #[getter]
+    fn size(&self) -> usize {
+        self.inner.numel()
+    }
+
+    /// The element type.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDType>> {
+        instance(py, self.inner.dtype())
+    }
+
+    /// Bytes from one element to the next, one number a dimension.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.inner.layout().strides())
+    }
+
+    /// Bytes of one element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.inner.dtype().size()
+    }
+
+    /// Bytes of all elements, without what lies between them.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.inner.numel().saturating_mul(self.itemsize())
+    }
+
+    /// The axes in reverse order, as a view.
+    #[getter]
+    #[expect(non_snake_case, reason = "NumPy's name")]
+    fn T(&self, py: Python<'_>) -> PyResult<PyTensor> {
+        let reversed: Vec<i64> = (0..self.inner.rank() as i64).rev().collect();
+        let view = self.inner.transpose(&reversed);
+        view.map(PyTensor::new).map_err(|error| raise(py, &error))
+    }
+
+    /// Whether in-place operations may write the elements.
+    #[getter]
+    fn writable(&self) -> bool {
+        self.inner.is_writable()
+    }
+
+    /// Whether the elements lie row-major without gaps.
+    fn is_contiguous(&self) -> bool {
+        self.inner.is_contiguous()
+    }
+
+    /// The address of the first element.
+    fn data_ptr(&self) -> usize {
+        self.inner.data_ptr() as usize
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let first = self.inner.shape().first().copied();
+        first.ok_or_else(|| Class::Type.error(py, "len: a 0-D tensor has no length"))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        // Formatting only reads, and only what is shown, but may wait for a writer.
+        Ok(py.detach(|| format!("{:?}", self.inner)))
+    }
+
+    // Comparisons are by element, so a tensor can't be found by value; it is itself.
+    fn __hash__(slf: &Bound<'_, Self>) -> isize {
+        (slf.as_ptr() as isize).rotate_right(4)
+    }
+}

@@ -1,0 +1,76 @@
+//! Tensors as Python numbers and lists.
+
+use inlay::{DType, Kind};
+use pyo3::prelude::*;
+
+use super::PyTensor;
+use crate::error::{Class, raise};
+use crate::numpy::view;
+
+impl PyTensor {
+    /// The values as an array of their own, which NumPy can turn into Python objects.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let copied = py.detach(|| match self.inner.dtype() {
+            // Exact, and it spares the need of `ml_dtypes`.
+            DType::BF16 => self.inner.cast(DType::F32),
+            _ => self.inner.copy(),
+        });
+        let copied = copied.map_err(|error| raise(py, &error))?;
+        Ok(view(&Bound::new(py, PyTensor::new(copied))?)?.into_any())
+    }
+
+    fn number<'py>(&self, py: Python<'py>, what: &str) -> PyResult<Bound<'py, PyAny>> {
+        if self.inner.numel() != 1 {
+            let text = format!("{what}: x has {} elements, expected 1", self.inner.numel());
+            return Err(Class::Value.error(py, text));
+        }
+        self.values(py)?.call_method0("item")
+    }
+
+    fn real<'py>(&self, py: Python<'py>, what: &str) -> PyResult<Bound<'py, PyAny>> {
+        if self.inner.dtype().kind() == Kind::Complex {
+            let text = format!("{what}: x has dtype {}, expected a real one", self.inner.dtype());
+            return Err(Class::Type.error(py, text));
+        }
+        self.number(py, what)
+    }
+}
+
+#[pymethods]
+impl PyTensor {
+    /// The one element, as a Python number.
+    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.number(py, "item")
+    }
+
+    /// The elements as nested lists of Python numbers; a 0-D tensor gives its number.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.values(py)?.call_method0("tolist")
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        self.number(py, "bool")?.is_truthy()
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        // Through `int`, which knows what NaN and infinity are.
+        let int = py.get_type::<pyo3::types::PyInt>();
+        int.call1((self.real(py, "int")?,)).map_err(|cause| crate::error::wrap(py, "int", cause))
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        self.real(py, "float")?.extract()
+    }
+
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.get_type::<pyo3::types::PyComplex>().call1((self.number(py, "complex")?,))
+    }
+
+    fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if !self.inner.dtype().is_integer() {
+            let text = format!("index: x has dtype {}, expected an integer", self.inner.dtype());
+            return Err(Class::Type.error(py, text));
+        }
+        self.number(py, "index")
+    }
+}

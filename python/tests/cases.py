@@ -1,0 +1,202 @@
+"""Test cases as data: reads `testdata/<op>.toml`, which the Rust tests read too.
+
+A file:
+
+    op = "scatter"                       # what its cases call; a case may name another
+    inplace = true                       # `scatter_` exists: each case is run in place as well
+    inputs = ["x", "index", "updates"]   # the tensors of the call, in order; may be missing
+
+    [[case]]
+    name = "last_duplicate_wins"         # says the behaviour; unique in the file
+    dtypes = "all"                       # run once for each dtype, which stands where "T" is
+    x = { dtype = "T", shape = [2], data = [0, 0] }
+    index = { dtype = "int64", shape = [2], data = [1, 1] }
+    updates = { dtype = "T", shape = [2], data = [1, 0] }
+    attrs = { axis = 0 }                 # keyword arguments; one left out has its default
+    expect = { dtype = "T", shape = [2], data = [0, 0] }
+
+or, instead of `expect`, the error and words that its text contains:
+
+    error = { kind = "IndexError", contains = ["scatter", "7", "axis 0", "size 3"] }
+
+- `dtypes`: "all", "integer", "float", "complex", "number" (all but bool), "real" (number without
+  complex), or a list of names.
+- `data`: row-major. `{ fill = 1 }` repeats a number, `{ arange = true }` is 0, 1, 2, ...
+- A number: as TOML writes it; "nan", "inf", "-inf" and "-0.0" as strings, integers past int64 as
+  decimal strings, complex as [re, im]. A bool is true or false, where the dtype is "T" 0 or 1.
+- `attrs`: None is written by leaving the argument out, within a list as "none"; a dtype by its
+  name or "T"; `value` and `fill_value` as a number of `data`.
+- `attrs.key` of getitem and setitem: a list of ints, slices ("1:5:2"), "...", "none", and "@name",
+  a tensor of the case.
+- `python_only = "reason"`: a call that Rust's types rule out.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from naive import COMPLEXES, DTYPES, FLOATS, INTEGERS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
+
+GROUPS = {
+    "all": list(DTYPES),
+    "integer": INTEGERS,
+    "float": FLOATS,
+    "complex": COMPLEXES,
+    "number": [*INTEGERS, *FLOATS, *COMPLEXES],
+    "real": [*INTEGERS, *FLOATS],
+}
+ERRORS = {"IndexError": IndexError, "TypeError": TypeError, "ValueError": ValueError}
+OWN_KEYS = {"op", "name", "dtypes", "attrs", "expect", "error", "python_only"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call and what must come of it: `expect`, or `error` with `words`."""
+
+    file: str
+    op: str
+    name: str
+    dtype: str  # what "T" stands for; empty if the case has none
+    inplace: bool
+    inputs: list[str]
+    tensors: dict[str, np.ndarray]  # the inputs, and what a key refers to
+    attrs: dict[str, Any]
+    expect: np.ndarray | None
+    error: type[Exception] | None
+    words: list[str]
+
+    @property
+    def id(self) -> str:
+        return f"{self.file}-{self.name}" + (f"-{self.dtype}" if self.dtype else "")
+
+    def key(self, tensors: dict[str, Any]) -> tuple:
+        """The key of getitem and setitem, with its tensors taken from `tensors`."""
+        return tuple(key_item(item, tensors) for item in self.attrs["key"])
+
+
+def key_item(item: Any, tensors: dict[str, Any]) -> Any:
+    if item == "none":
+        return None
+    if item == "...":
+        return Ellipsis
+    if isinstance(item, str) and item.startswith("@"):
+        return tensors[item[1:]]
+    if isinstance(item, str):
+        return slice(*(int(part) if part else None for part in item.split(":")))
+    return item
+
+
+def number(value: Any, kind: str) -> Any:
+    """One number of `data`, for NumPy to put into a dtype of this kind."""
+    if isinstance(value, list):
+        real, imag = value
+        return complex(number(real, "f"), number(imag, "f"))
+    if isinstance(value, str):
+        return int(value) if kind in "iu" else float(value)
+    return value
+
+
+def tensor(table: dict[str, Any], dtype: str) -> np.ndarray:
+    unknown = table.keys() - {"dtype", "shape", "data"}
+    if unknown:
+        raise ValueError(f"unknown keys {sorted(unknown)}")
+    want = DTYPES[dtype if table["dtype"] == "T" else table["dtype"]]
+    size = math.prod(table["shape"])
+    match table["data"]:
+        case {"fill": value}:
+            data = [value] * size
+        case {"arange": True}:
+            data = list(range(size))
+        case data:
+            pass
+    numbers = [number(value, want.kind) for value in data]
+    bad = want.kind == "b" and any(value not in (0, 1) for value in numbers)
+    if bad or (want.kind in "iu" and any(type(value) is not int for value in numbers)):
+        raise ValueError(f"{data} is not {want}")
+    return np.array(numbers, want).reshape(table["shape"])
+
+
+def attribute(name: str, value: Any, dtype: str) -> Any:
+    if name in ("value", "fill_value", "start", "end", "step") and value in ("nan", "inf", "-inf"):
+        return float(value)
+    if name in ("value", "fill_value") and isinstance(value, (list, str)):
+        return complex(*value) if isinstance(value, list) else number(value, "f")
+    if name == "dtype" and value == "T":
+        return dtype
+    if name != "key" and isinstance(value, list):
+        return [None if item == "none" else item for item in value]
+    return value
+
+
+def expanded(file: str, head: dict[str, Any], case: dict[str, Any]) -> Iterator[Case]:
+    tables = {name: case[name] for name in case.keys() - OWN_KEYS}
+    attrs = case.get("attrs", {})
+    references = {item[1:] for item in attrs.get("key", []) if str(item).startswith("@")}
+    if tables.keys() != {*head["inputs"], *references}:
+        raise ValueError(f"tensors are {sorted(tables)}")
+    if ("expect" in case) == ("error" in case):
+        raise ValueError("one of expect and error is needed")
+    error = case.get("error", {"kind": None, "contains": []})
+    dtypes = case.get("dtypes", [""])
+    for dtype in GROUPS[dtypes] if isinstance(dtypes, str) else dtypes:
+        yield Case(
+            file=file,
+            op=case.get("op", head.get("op")),
+            name=case["name"],
+            dtype=dtype,
+            inplace=head.get("inplace", False),
+            inputs=head["inputs"],
+            tensors={name: tensor(table, dtype) for name, table in tables.items()},
+            attrs={name: attribute(name, value, dtype) for name, value in attrs.items()},
+            expect=tensor(case["expect"], dtype) if "expect" in case else None,
+            error=ERRORS[error["kind"]] if error["kind"] else None,
+            words=error["contains"],
+        )
+
+
+def load(path: Path) -> Iterator[Case]:
+    text = tomllib.loads(path.read_text(encoding="utf-8"))
+    names = set()
+    for case in text["case"]:
+        try:
+            if case["name"] in names:
+                raise ValueError("the name is taken")
+            names.add(case["name"])
+            yield from expanded(path.stem, {"inputs": [], **text}, case)
+        except Exception as problem:
+            raise ValueError(f"{path.name}, case {case.get('name')}: {problem}") from problem
+
+
+def all_cases() -> list[Case]:
+    return [case for path in sorted(TESTDATA.glob("*.toml")) for case in load(path)]
+
+
+def assert_same(actual: np.ndarray, expected: np.ndarray) -> None:
+    """Dtype, shape and every bit, but that one NaN is as good as another."""
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    ours, theirs = real_parts(actual), real_parts(expected)
+    bits = f"uint{8 * ours.dtype.itemsize}"
+    same = ours.view(bits) == theirs.view(bits)
+    if expected.dtype.kind not in "biu":
+        same |= np.isnan(ours) & np.isnan(theirs)
+    assert same.all(), f"got\n{actual}\nexpected\n{expected}"
+
+
+def real_parts(x: np.ndarray) -> np.ndarray:
+    """All numbers in row-major order, a complex one as two."""
+    flat = np.array(x, order="C").reshape(-1)
+    return flat.view(f"float{4 * x.dtype.itemsize}") if x.dtype.kind == "c" else flat

@@ -1,0 +1,245 @@
+"""The `Tensor` class: its attributes, numbers, copies and pickles; threads and forks."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import signal
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+from cases import assert_same
+from naive import DTYPES
+
+import inlay
+
+
+def odd_layouts(dtype: np.dtype) -> list[np.ndarray]:
+    base = (np.arange(24) % 2).astype(dtype).reshape(2, 3, 4)
+    record = np.zeros(5, dtype=[("tag", "u1"), ("value", dtype)])
+    record["value"] = base.reshape(-1)[:5]
+    return [base, base.T, base[::-1, :, ::-3], base[:, :0], base[0, 0, 0:1].reshape(()),
+            np.broadcast_to(base[0, 0], (3, 4)), record["value"]]  # fmt: skip
+
+
+def test_attributes() -> None:
+    tensor = inlay.to_tensor([[1, 2, 3], [4, 5, 6]], dtype="int16")
+    assert tensor.shape == [2, 3]
+    assert tensor.ndim == 2
+    assert tensor.size == 6
+    assert tensor.dtype is inlay.int16
+    assert tensor.strides == (6, 2)
+    assert tensor.itemsize == 2
+    assert tensor.nbytes == 12
+    assert len(tensor) == 2
+    assert tensor.writable
+    assert tensor.is_contiguous()
+    assert tensor.T.shape == [3, 2]
+    assert not tensor.T.is_contiguous()
+    assert tensor.T.data_ptr() == tensor.data_ptr()
+    assert tensor.T.tolist() == [[1, 4], [2, 5], [3, 6]]
+    with pytest.raises(AttributeError):
+        tensor.shape = [3, 2]
+    with pytest.raises(TypeError):
+        inlay.Tensor()
+    with pytest.raises(inlay.InlayTypeError, match="0-D"):
+        len(inlay.to_tensor(1))
+
+
+def test_a_tensor_is_found_by_identity() -> None:
+    a, b = inlay.to_tensor([1]), inlay.to_tensor([1])
+    assert hash(a) == hash(a)
+    assert {a: "a", b: "b"}[b] == "b"
+    assert weakref.ref(a)() is a
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_one_element_is_a_number(dtype) -> None:
+    for shape in ((), (1,), (1, 1)):
+        tensor = inlay.to_tensor(np.ones(shape, dtype=DTYPES[dtype]))
+        item = tensor.item()
+        assert item == 1
+        kind = {"b": bool, "i": int, "u": int, "c": complex}.get(DTYPES[dtype].kind, float)
+        assert type(item) is kind
+        assert bool(tensor) is True
+        assert complex(tensor) == 1
+        if kind is complex:
+            for number in (int, float):
+                with pytest.raises(inlay.InlayTypeError, match="expected a real one"):
+                    number(tensor)
+        else:
+            assert int(tensor) == 1
+            assert float(tensor) == 1.0
+        if kind is int:
+            assert [0, 7][tensor] == 7
+        else:
+            with pytest.raises(inlay.InlayTypeError, match="expected an integer"):
+                tensor.__index__()
+
+
+def test_several_elements_are_no_number() -> None:
+    for tensor in (inlay.to_tensor([1, 2]), inlay.to_tensor([], dtype="int32")):
+        for convert in (bool, int, float, complex, inlay.Tensor.item, inlay.Tensor.__index__):
+            with pytest.raises(inlay.InlayValueError, match="expected 1"):
+                convert(tensor)
+
+
+def test_numbers_keep_their_extremes() -> None:
+    assert inlay.to_tensor(np.uint64(2**64 - 1)).item() == 2**64 - 1
+    assert int(inlay.to_tensor(np.int64(-(2**63)))) == -(2**63)
+    assert np.isnan(float(inlay.to_tensor(float("nan"), dtype="bfloat16")))
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(inlay.InlayError):
+            int(inlay.to_tensor(value))
+
+
+def test_lists_are_nested_as_the_shape_says() -> None:
+    assert inlay.to_tensor(3).tolist() == 3
+    assert inlay.to_tensor(np.zeros((2, 0))).tolist() == [[], []]
+    assert inlay.to_tensor([[True], [False]]).tolist() == [[True], [False]]
+    assert inlay.to_tensor([1.5, 2], dtype="bfloat16").tolist() == [1.5, 2.0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_copies_are_equal_contiguous_and_apart(dtype) -> None:
+    ways = {
+        "copy": lambda t: t.copy(),
+        "clone": lambda t: t.clone(),
+        "copy.copy": copy.copy,
+        "deepcopy": copy.deepcopy,
+        **{
+            f"pickle {protocol}": lambda t, p=protocol: pickle.loads(pickle.dumps(t, p))
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+        },
+    }
+    for array in odd_layouts(DTYPES[dtype]):
+        tensor = inlay.from_numpy(array)
+        for name, way in ways.items():
+            fresh = way(tensor)
+            assert_same(fresh.numpy(), np.ascontiguousarray(array).reshape(array.shape))
+            assert fresh.is_contiguous(), name
+            assert fresh.writable, name
+            assert not np.shares_memory(fresh.numpy(), array), name
+    assert pickle.loads(pickle.dumps(getattr(inlay, dtype))) is getattr(inlay, dtype)
+    assert copy.deepcopy(getattr(inlay, dtype)) is getattr(inlay, dtype)
+
+
+def test_damaged_pickles_are_refused() -> None:
+    rebuild, (data, dtype, shape) = inlay.to_tensor([1, 2]).__reduce__()
+    assert rebuild(data, dtype, shape).tolist() == [1, 2]
+    for bad in (
+        (data[:-1], dtype, shape),
+        (data, "int32", shape),
+        (data, "int99", shape),
+        (data, dtype, (3,)),
+        (data, dtype, (2**62, 2**62)),
+        (b"", dtype, (2**63, 2**63, 2)),
+    ):
+        with pytest.raises(inlay.InlayValueError, match="pickle"):
+            rebuild(*bad)
+    assert rebuild(b"", "int64", (0, 2**40)).shape == [0, 2**40]
+
+
+def test_thread_and_cache_settings() -> None:
+    before = inlay.get_num_threads()
+    try:
+        for n in (1, 3, np.int8(2)):
+            inlay.set_num_threads(n)
+            assert inlay.get_num_threads() == n
+        for bad in (0, -1, 10**6, 2**70):
+            with pytest.raises(inlay.InlayValueError, match="set_num_threads: n is"):
+                inlay.set_num_threads(bad)
+        for bad in ("2", 1.5, None):
+            with pytest.raises(inlay.InlayTypeError, match="expected an integer"):
+                inlay.set_num_threads(bad)
+    finally:
+        inlay.set_num_threads(before)
+
+    limit = inlay.memory_stats()["limit"]
+    try:
+        tensor = inlay.to_tensor(np.zeros(1 << 20))
+        stats = inlay.memory_stats()
+        assert stats["in_use"] >= tensor.nbytes
+        assert stats["peak"] >= stats["in_use"]
+        del tensor
+        assert inlay.memory_stats()["cached"] >= 1 << 23
+        inlay.empty_cache()
+        assert inlay.memory_stats()["cached"] == 0
+        inlay.set_cache_limit(0)
+        inlay.to_tensor(np.zeros(1 << 20))
+        assert inlay.memory_stats()["cached"] == 0
+        with pytest.raises(inlay.InlayValueError, match="at least 0"):
+            inlay.set_cache_limit(-1)
+    finally:
+        inlay.set_cache_limit(limit)
+
+
+def test_the_version_is_the_package_s() -> None:
+    from importlib.metadata import version
+
+    assert inlay.__version__ == version("inlay")
+
+
+def busy_copies(tensor: inlay.Tensor, rounds: int) -> None:
+    for _ in range(rounds):
+        assert int(tensor.T.copy().numpy()[1, 0]) == 1
+
+
+def test_tensors_are_used_by_many_threads_at_once() -> None:
+    tensor = inlay.to_tensor(np.arange(1 << 18).reshape(512, 512))
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            busy_copies(tensor, 20)
+            assert pickle.loads(pickle.dumps(tensor)).size == tensor.size
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert failures == []
+
+
+def finishes(child: int, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status == 0
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_can_work_on() -> None:
+    before = inlay.get_num_threads()
+    inlay.set_num_threads(4)
+    try:
+        tensor = inlay.to_tensor(np.arange(1 << 20).reshape(1024, 1024))
+        busy_copies(tensor, 3)  # the parent's threads run now, and do not in the child
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                try:
+                    busy_copies(tensor, 3)
+                    inlay.to_tensor(np.zeros((1024, 1024)).T)
+                    inlay.empty_cache()
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            assert finishes(child, 60)
+            busy_copies(tensor, 1)
+    finally:
+        inlay.set_num_threads(before)
