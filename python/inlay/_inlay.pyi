@@ -1,16 +1,20 @@
 """The compiled part of Inlay; use it through the package ``inlay``."""
 
 import builtins
-from collections.abc import Sequence
-from typing import Any, ClassVar, SupportsIndex, TypedDict, final
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, SupportsIndex, TypeAlias, TypedDict, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
-from inlay.typing import ArrayLike, DTypeLike, SupportsDLPack
+from inlay.typing import ArrayLike, DTypeLike, Number, SupportsDLPack
 
 __version__: str
+
+_Target = TypeVar("_Target", Tensor, npt.NDArray[Any])
+_Axes: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+_Bounds: TypeAlias = SupportsIndex | Sequence[SupportsIndex | None] | None
 
 class _MemoryStats(TypedDict):
     in_use: int
@@ -102,7 +106,443 @@ class Tensor:
     def __float__(self) -> float: ...
     def __complex__(self) -> complex: ...
     def __index__(self) -> int: ...
+    def scatter(
+        self,
+        index: ArrayLike,
+        updates: ArrayLike,
+        overwrite: builtins.bool = True,
+        axis: SupportsIndex = 0,
+        reduce: str = "sum",
+        name: str | None = None,
+        *,
+        include_self: builtins.bool = False,
+    ) -> Tensor: ...
+    def scatter_(
+        self,
+        index: ArrayLike,
+        updates: ArrayLike,
+        overwrite: builtins.bool = True,
+        axis: SupportsIndex = 0,
+        reduce: str = "sum",
+        name: str | None = None,
+        *,
+        include_self: builtins.bool = False,
+    ) -> Tensor: ...
+    def slice_scatter(
+        self,
+        y: ArrayLike,
+        axis: _Axes = 0,
+        start: _Bounds = None,
+        stop: _Bounds = None,
+        step: _Bounds = 1,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def slice_scatter_(
+        self,
+        y: ArrayLike,
+        axis: _Axes = 0,
+        start: _Bounds = None,
+        stop: _Bounds = None,
+        step: _Bounds = 1,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def diagonal_scatter(
+        self,
+        src: ArrayLike,
+        offset: SupportsIndex = 0,
+        axis1: SupportsIndex = 0,
+        axis2: SupportsIndex = 1,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def diagonal_scatter_(
+        self,
+        src: ArrayLike,
+        offset: SupportsIndex = 0,
+        axis1: SupportsIndex = 0,
+        axis2: SupportsIndex = 1,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def masked_scatter(
+        self, mask: ArrayLike, source: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def masked_scatter_(
+        self, mask: ArrayLike, source: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def put_along_axis(
+        self,
+        index: ArrayLike,
+        values: ArrayLike,
+        axis: SupportsIndex,
+        reduce: str = "assign",
+        include_self: builtins.bool = True,
+        broadcast: builtins.bool = True,
+    ) -> Tensor: ...
+    def put_along_axis_(
+        self,
+        index: ArrayLike,
+        values: ArrayLike,
+        axis: SupportsIndex,
+        reduce: str = "assign",
+        include_self: builtins.bool = True,
+        broadcast: builtins.bool = True,
+    ) -> Tensor: ...
+    def masked_fill(self, mask: ArrayLike, value: ArrayLike, name: str | None = None) -> Tensor: ...
+    def masked_fill_(
+        self, mask: ArrayLike, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_fill(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_fill_(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def select_scatter(
+        self, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
+    ) -> Tensor: ...
+    def select_scatter_(
+        self, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
+    ) -> Tensor: ...
+    def index_select(
+        self, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
+    ) -> Tensor: ...
+    def take_along_axis(
+        self, index: ArrayLike, axis: SupportsIndex, broadcast: builtins.bool = True
+    ) -> Tensor: ...
+    def masked_select(self, mask: ArrayLike, name: str | None = None) -> Tensor: ...
+    def diagonal(
+        self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+    ) -> Tensor: ...
+    def tril(self, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+    def triu(self, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+    def cast(self, dtype: DTypeLike) -> Tensor: ...
+    def reshape(self, shape: _Axes, name: str | None = None) -> Tensor: ...
+    def transpose(self, perm: _Axes, name: str | None = None) -> Tensor: ...
+    def broadcast_to(self, shape: _Axes, name: str | None = None) -> Tensor: ...
+    def sum(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+    ) -> Tensor: ...
+    def where(self, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def add(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def subtract(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def multiply(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def divide(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def not_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def less_than(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def less_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def greater_than(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def greater_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def __getitem__(self, key: Any, /) -> Tensor: ...
+    def __setitem__(self, key: Any, value: ArrayLike, /) -> None: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def __add__(self, other: ArrayLike, /) -> Tensor: ...
+    def __radd__(self, other: ArrayLike, /) -> Tensor: ...
+    def __sub__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rsub__(self, other: ArrayLike, /) -> Tensor: ...
+    def __mul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rmul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __truediv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rtruediv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __lt__(self, other: ArrayLike, /) -> Tensor: ...
+    def __le__(self, other: ArrayLike, /) -> Tensor: ...
+    def __gt__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ge__(self, other: ArrayLike, /) -> Tensor: ...
+    def __eq__(self, other: ArrayLike, /) -> Tensor: ...  # type: ignore[override]
+    def __ne__(self, other: ArrayLike, /) -> Tensor: ...  # type: ignore[override]
 
+@overload
+def scatter(
+    x: Tensor,
+    index: ArrayLike,
+    updates: ArrayLike,
+    overwrite: builtins.bool = True,
+    axis: SupportsIndex = 0,
+    reduce: str = "sum",
+    name: str | None = None,
+    *,
+    include_self: builtins.bool = False,
+) -> Tensor: ...
+@overload
+def scatter(
+    x: ArrayLike,
+    index: ArrayLike,
+    updates: ArrayLike,
+    overwrite: builtins.bool = True,
+    axis: SupportsIndex = 0,
+    reduce: str = "sum",
+    name: str | None = None,
+    *,
+    include_self: builtins.bool = False,
+) -> Any: ...
+def scatter_(
+    x: _Target,
+    index: ArrayLike,
+    updates: ArrayLike,
+    overwrite: builtins.bool = True,
+    axis: SupportsIndex = 0,
+    reduce: str = "sum",
+    name: str | None = None,
+    *,
+    include_self: builtins.bool = False,
+) -> _Target: ...
+@overload
+def slice_scatter(
+    x: Tensor,
+    y: ArrayLike,
+    axis: _Axes = 0,
+    start: _Bounds = None,
+    stop: _Bounds = None,
+    step: _Bounds = 1,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def slice_scatter(
+    x: ArrayLike,
+    y: ArrayLike,
+    axis: _Axes = 0,
+    start: _Bounds = None,
+    stop: _Bounds = None,
+    step: _Bounds = 1,
+    name: str | None = None,
+) -> Any: ...
+def slice_scatter_(
+    x: _Target,
+    y: ArrayLike,
+    axis: _Axes = 0,
+    start: _Bounds = None,
+    stop: _Bounds = None,
+    step: _Bounds = 1,
+    name: str | None = None,
+) -> _Target: ...
+@overload
+def diagonal_scatter(
+    input: Tensor,
+    src: ArrayLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def diagonal_scatter(
+    input: ArrayLike,
+    src: ArrayLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
+) -> Any: ...
+def diagonal_scatter_(
+    input: _Target,
+    src: ArrayLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
+) -> _Target: ...
+@overload
+def masked_scatter(
+    input: Tensor, mask: ArrayLike, source: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def masked_scatter(
+    input: ArrayLike, mask: ArrayLike, source: ArrayLike, name: str | None = None
+) -> Any: ...
+def masked_scatter_(
+    input: _Target, mask: ArrayLike, source: ArrayLike, name: str | None = None
+) -> _Target: ...
+@overload
+def put_along_axis(
+    x: Tensor,
+    index: ArrayLike,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    reduce: str = "assign",
+    include_self: builtins.bool = True,
+    broadcast: builtins.bool = True,
+) -> Tensor: ...
+@overload
+def put_along_axis(
+    x: ArrayLike,
+    index: ArrayLike,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    reduce: str = "assign",
+    include_self: builtins.bool = True,
+    broadcast: builtins.bool = True,
+) -> Any: ...
+def put_along_axis_(
+    x: _Target,
+    index: ArrayLike,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    reduce: str = "assign",
+    include_self: builtins.bool = True,
+    broadcast: builtins.bool = True,
+) -> _Target: ...
+@overload
+def masked_fill(
+    x: Tensor, mask: ArrayLike, value: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def masked_fill(
+    x: ArrayLike, mask: ArrayLike, value: ArrayLike, name: str | None = None
+) -> Any: ...
+def masked_fill_(
+    x: _Target, mask: ArrayLike, value: ArrayLike, name: str | None = None
+) -> _Target: ...
+@overload
+def index_fill(
+    x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def index_fill(
+    x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Any: ...
+def index_fill_(
+    x: _Target, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> _Target: ...
+@overload
+def select_scatter(
+    x: Tensor, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
+) -> Tensor: ...
+@overload
+def select_scatter(
+    x: ArrayLike,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    index: SupportsIndex,
+    name: str | None = None,
+) -> Any: ...
+def select_scatter_(
+    x: _Target,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    index: SupportsIndex,
+    name: str | None = None,
+) -> _Target: ...
+@overload
+def index_select(
+    x: Tensor, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
+) -> Tensor: ...
+@overload
+def index_select(
+    x: ArrayLike, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
+) -> Any: ...
+@overload
+def take_along_axis(
+    x: Tensor, index: ArrayLike, axis: SupportsIndex, broadcast: builtins.bool = True
+) -> Tensor: ...
+@overload
+def take_along_axis(
+    x: ArrayLike, index: ArrayLike, axis: SupportsIndex, broadcast: builtins.bool = True
+) -> Any: ...
+@overload
+def masked_select(x: Tensor, mask: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def masked_select(x: ArrayLike, mask: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def diagonal(
+    x: Tensor, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+) -> Tensor: ...
+@overload
+def diagonal(
+    x: ArrayLike, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+) -> Any: ...
+@overload
+def tril(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+@overload
+def tril(x: ArrayLike, diagonal: SupportsIndex = 0, name: str | None = None) -> Any: ...
+@overload
+def triu(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+@overload
+def triu(x: ArrayLike, diagonal: SupportsIndex = 0, name: str | None = None) -> Any: ...
+@overload
+def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
+@overload
+def cast(x: ArrayLike, dtype: DTypeLike) -> Any: ...
+@overload
+def reshape(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
+@overload
+def reshape(x: ArrayLike, shape: _Axes, name: str | None = None) -> Any: ...
+@overload
+def transpose(x: Tensor, perm: _Axes, name: str | None = None) -> Tensor: ...
+@overload
+def transpose(x: ArrayLike, perm: _Axes, name: str | None = None) -> Any: ...
+@overload
+def broadcast_to(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
+@overload
+def broadcast_to(x: ArrayLike, shape: _Axes, name: str | None = None) -> Any: ...
+@overload
+def sum(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Tensor: ...
+@overload
+def sum(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Any: ...
+@overload
+def where(condition: Tensor, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def add(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def add(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def subtract(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def subtract(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def multiply(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def multiply(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def divide(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def divide(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def not_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def not_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def less_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def less_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def less_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def less_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def greater_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def greater_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def greater_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def greater_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+def tril_indices(
+    row: SupportsIndex,
+    col: SupportsIndex | None = None,
+    offset: SupportsIndex = 0,
+    dtype: DTypeLike | None = None,
+) -> Tensor: ...
+def triu_indices(
+    row: SupportsIndex,
+    col: SupportsIndex | None = None,
+    offset: SupportsIndex = 0,
+    dtype: DTypeLike | None = None,
+) -> Tensor: ...
+def zeros(shape: _Axes, dtype: DTypeLike = "float32") -> Tensor: ...
+def ones(shape: _Axes, dtype: DTypeLike = "float32") -> Tensor: ...
+def full(shape: _Axes, fill_value: Number, dtype: DTypeLike | None = None) -> Tensor: ...
+def arange(
+    start: float = 0, end: float | None = None, step: float = 1, dtype: DTypeLike | None = None
+) -> Tensor: ...
 def to_tensor(data: ArrayLike, dtype: DTypeLike | None = None) -> Tensor: ...
 def from_numpy(array: npt.NDArray[Any]) -> Tensor: ...
 def from_dlpack(x: SupportsDLPack | CapsuleType) -> Tensor: ...

@@ -54,10 +54,12 @@ impl Scalar {
         }
     }
 
-    fn complex(self) -> Complex64 {
+    /// As a complex number from which `dtype` rounds once.
+    fn complex(self, dtype: DType) -> Complex64 {
         match self {
             Scalar::Float(value) => value.into(),
             Scalar::Complex(value) => value,
+            _ if matches!(dtype, DType::F64 | DType::C128) => (self.int() as f64).into(),
             _ => f64_from_i128(self.int()).into(),
         }
     }
@@ -83,7 +85,7 @@ impl Scalar {
                 });
             }
         }
-        let Complex64 { re, im } = self.complex();
+        let Complex64 { re, im } = self.complex(dtype);
         let n = self.int();
         match dtype {
             DType::Bool => Tensor::from_slice(&[n != 0], &[]),
@@ -123,5 +125,29 @@ impl From<f64> for Scalar {
 impl From<Complex64> for Scalar {
     fn from(value: Complex64) -> Self {
         Scalar::Complex(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_integers_round_once() {
+        let value = Scalar::Int((1 << 60) + (1 << 36) + 1);
+        let single = value.to_tensor("test", "value", DType::F32).expect("fits");
+        assert_eq!(single.to_vec::<f32>(), Ok(vec![((1i128 << 60) + (1 << 36) + 1) as f32]));
+        let double = value.to_tensor("test", "value", DType::F64).expect("fits");
+        assert_eq!(double.to_vec::<f64>(), Ok(vec![((1i128 << 60) + (1 << 36) + 1) as f64]));
+    }
+
+    #[test]
+    fn numbers_keep_their_kind_and_range() {
+        let refused = |value: Scalar, dtype| value.to_tensor("test", "value", dtype).is_err();
+        assert!(refused(Scalar::Float(1.0), DType::I32));
+        assert!(refused(Scalar::Int(1), DType::Bool));
+        assert!(refused(Scalar::Int(256), DType::U8));
+        assert!(refused(Complex64::new(0.0, 1.0).into(), DType::F64));
+        assert!(!refused(Scalar::Bool(true), DType::C64));
     }
 }

@@ -69,7 +69,6 @@ twins! {
     => put_along_axis_at
 }
 
-#[expect(clippy::too_many_arguments, reason = "as many as the Python function has")]
 fn put_along_axis_at<'py>(
     place: Place,
     py: Python<'py>,

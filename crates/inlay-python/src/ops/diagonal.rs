@@ -46,7 +46,6 @@ twins! {
     => diagonal_scatter_at
 }
 
-#[expect(clippy::too_many_arguments, reason = "as many as the Python function has")]
 fn diagonal_scatter_at<'py>(
     place: Place,
     py: Python<'py>,

@@ -2,6 +2,7 @@
 //!
 //! An operation is written once, as a function of [`Place`] and its arguments; [`operation!`] and
 //! [`twins!`] make of it what Python calls.
+#![expect(clippy::too_many_arguments, reason = "a binding has as many as the Python function")]
 
 mod along_axis;
 mod args;

@@ -67,7 +67,6 @@ twins! {
     => scatter_at
 }
 
-#[expect(clippy::too_many_arguments, reason = "as many as the Python function has")]
 fn scatter_at<'py>(
     place: Place,
     py: Python<'py>,

@@ -49,7 +49,6 @@ twins! {
     => slice_scatter_at
 }
 
-#[expect(clippy::too_many_arguments, reason = "as many as the Python function has")]
 fn slice_scatter_at<'py>(
     place: Place,
     py: Python<'py>,

@@ -22,6 +22,8 @@ mod shape;
 mod slice_scatter;
 mod sum;
 mod take_along_axis;
+#[cfg(test)]
+mod tests;
 mod triangle;
 mod triangle_indices;
 mod where_;

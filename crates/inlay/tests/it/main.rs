@@ -2,5 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod cases;
+mod junk;
+mod memory;
 mod properties;
 mod support;

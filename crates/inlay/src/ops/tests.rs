@@ -1,0 +1,62 @@
+//! Inference on sizes that are not known yet: what is wrong already is said, the rest is believed.
+
+use inlay_core::{DType, Dim, Dims, Meta, Reduce, Result, Slice};
+
+use super::index_select::IndexSelect;
+use super::region::{Read, Write};
+use super::{DiagonalScatter, PutAlongAxis, Scatter, SelectScatter, SliceScatter};
+use crate::funnel::Op;
+
+/// Sizes of -1 are not known.
+fn meta(dtype: DType, shape: &[i64]) -> Meta {
+    let dim = |&size: &i64| usize::try_from(size).map_or_else(|_| Dim::unknown(), Dim::Known);
+    Meta { dtype, shape: shape.iter().map(dim).collect() }
+}
+
+fn sizes(shape: &Dims) -> Vec<Option<usize>> {
+    shape.iter().map(|dim| dim.known()).collect()
+}
+
+fn infer(op: &dyn Op, inputs: &[(DType, &[i64])]) -> Result<Vec<Option<usize>>> {
+    let metas: Vec<Meta> = inputs.iter().map(|(dtype, shape)| meta(*dtype, shape)).collect();
+    op.infer(&metas).map(|meta| sizes(&meta.shape))
+}
+
+const F: DType = DType::F32;
+const I: DType = DType::I64;
+
+#[test]
+fn scatter_believes_unknown_sizes_and_refuses_known_ones() {
+    let op = Scatter::reduce(Reduce::Mean);
+    let shape = infer(&op, &[(F, &[-1, 4]), (I, &[-1]), (F, &[-1, 4])]).expect("may fit");
+    assert_eq!(shape, [None, Some(4)]);
+    let error = infer(&op, &[(F, &[-1, 4]), (I, &[-1]), (F, &[-1, 5])]).expect_err("5 is not 4");
+    assert_eq!(error.to_string(), "scatter: updates has shape [?, 5], expected [?, 4]");
+    assert!(infer(&op, &[(F, &[-1]), (I, &[3]), (F, &[2])]).is_err(), "2 rows for 3 entries");
+    assert!(infer(&op, &[(DType::Bool, &[-1]), (I, &[3]), (DType::Bool, &[3])]).is_err());
+}
+
+#[test]
+fn regions_of_unknown_sizes_are_of_unknown_sizes() {
+    let rows = Read(SliceScatter::new(0, Slice::new(1, None, 2)));
+    assert_eq!(infer(&rows, &[(F, &[-1, 5])]), Ok(vec![None, Some(5)]));
+    assert_eq!(infer(&rows, &[(F, &[6, -1])]), Ok(vec![Some(3), None]));
+    let diagonal = Read(DiagonalScatter::default());
+    assert_eq!(infer(&diagonal, &[(F, &[3, -1, 2])]), Ok(vec![Some(2), None]));
+    let write = Write(SelectScatter { axis: 0, index: 7 });
+    assert!(infer(&write, &[(F, &[-1, 2]), (F, &[2])]).is_ok(), "7 may be in range");
+    assert!(infer(&write, &[(F, &[5, 2]), (F, &[2])]).is_err(), "7 is out of range");
+}
+
+#[test]
+fn an_index_gives_its_size_to_the_result() {
+    let op = IndexSelect { name: "index_select", axis: 1 };
+    assert_eq!(infer(&op, &[(F, &[-1, 3]), (I, &[-1])]), Ok(vec![None, None]));
+    assert_eq!(infer(&op, &[(F, &[-1, 3]), (I, &[9])]), Ok(vec![None, Some(9)]));
+    let put = PutAlongAxis::assign(0);
+    assert!(infer(&put, &[(F, &[-1, 3]), (I, &[2, 1]), (F, &[1])]).is_ok());
+    assert!(
+        infer(&put, &[(F, &[-1, 3]), (I, &[2, 2]), (F, &[1])]).is_err(),
+        "2 is neither 3 nor 1"
+    );
+}
