@@ -46,3 +46,8 @@ pub use num_complex::{Complex32, Complex64};
 pub use ops::{DiagonalScatter, Fill, Item, PutAlongAxis, Scatter, SelectScatter, SliceScatter};
 pub use scalar::Scalar;
 pub use tensor::Tensor;
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

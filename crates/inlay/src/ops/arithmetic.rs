@@ -1,30 +1,14 @@
 //! `+ - * /`, element by element.
 
-use inlay_core::{Arithmetic, DType, Error, Kind, Meta, Result, ShapeText, broadcast_dims};
+use inlay_core::{Arithmetic, DType, Error, Kind, Meta, Result};
 
-use super::masked_fill::stretch;
+use super::broadcast::{common, sizes, stretch};
 use crate::array::Array;
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
 #[derive(Debug)]
 struct Arith(Arithmetic);
-
-/// The common dtype and shape of two operands.
-pub(super) fn common(op: &'static str, a: &Meta, b: &Meta) -> Result<Meta> {
-    b.expect_dtype_of(op, "y", a, "x")?;
-    let shape = broadcast_dims(&[&a.shape, &b.shape]).ok_or_else(|| Error::BroadcastTogether {
-        op,
-        a: ShapeText::of(&a.shape),
-        b: ShapeText::of(&b.shape),
-    })?;
-    Ok(a.with_shape(shape))
-}
-
-/// The sizes of an inferred shape, all of which are known when an operation runs.
-pub(super) fn sizes(meta: &Meta) -> Vec<usize> {
-    meta.shape.iter().filter_map(|dim| dim.known()).collect()
-}
 
 impl Op for Arith {
     fn name(&self) -> &'static str {

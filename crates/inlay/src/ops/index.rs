@@ -231,8 +231,7 @@ impl Tensor {
         let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
         let Some((tensor, axis)) = tensor else {
             let shape = basic.shape(op, "x", &self.meta())?;
-            let value =
-                stretched(value, &super::arithmetic::sizes(&self.meta().with_shape(shape)))?;
+            let value = stretched(value, &super::broadcast::sizes(&self.meta().with_shape(shape)))?;
             return apply_in_place(&Write(basic), self, &[&value]);
         };
         self.array().expect_target(op, "x")?;

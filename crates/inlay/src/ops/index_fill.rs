@@ -2,8 +2,9 @@
 
 use inlay_core::{Combine, Meta, Result, axis_of};
 
+use super::broadcast::{expect_single, stretch};
 use super::index_select::expect_vector_index;
-use super::masked_fill::{Fill, expect_single, stretch};
+use super::masked_fill::Fill;
 use crate::array::Array;
 use crate::funnel::{Op, Out, apply, apply_in_place};
 use crate::{Tensor, device};

@@ -1,48 +1,11 @@
 //! `masked_fill`: one value to the true places of a mask.
 
-use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
+use inlay_core::{Meta, Result};
 
+use super::broadcast::{expect_mask_for, expect_single, stretch};
 use crate::array::Array;
 use crate::funnel::{Op, Out, apply, apply_in_place};
 use crate::{Scalar, Tensor, device};
-
-/// Fails unless `mask` is bool and stretches to the shape of `x`.
-pub(super) fn expect_mask_for(op: &'static str, mask: &Meta, x: &Meta) -> Result<()> {
-    mask.expect_mask(op, "mask")?;
-    expect_stretch(op, "mask", mask, x)
-}
-
-/// Fails unless `meta` stretches to the shape of `x`.
-pub(super) fn expect_stretch(
-    op: &'static str,
-    arg: &'static str,
-    meta: &Meta,
-    x: &Meta,
-) -> Result<()> {
-    match broadcast_dims(&[&x.shape, &meta.shape]) {
-        Some(shape) if shape == x.shape => Ok(()),
-        _ => {
-            let (got, to) = (ShapeText::of(&meta.shape), ShapeText::of(&x.shape));
-            Err(Error::Broadcast { op, arg, got, to })
-        }
-    }
-}
-
-/// `array` stretched to `shape`, as a view.
-pub(super) fn stretch(
-    op: &'static str,
-    arg: &'static str,
-    array: &Array,
-    shape: &[usize],
-) -> Result<Array> {
-    let layout = array.layout.broadcast_to(shape).ok_or_else(|| Error::Broadcast {
-        op,
-        arg,
-        got: ShapeText::of(array.shape()),
-        to: ShapeText::of(shape),
-    })?;
-    Ok(array.with_layout(layout))
-}
 
 #[derive(Debug)]
 struct MaskedFill;
@@ -69,11 +32,6 @@ impl Op for MaskedFill {
         device::select(&to, &mask, &value, base)?;
         Ok(to)
     }
-}
-
-/// Fails unless `value` is 0-D.
-pub(super) fn expect_single(op: &'static str, value: &Meta) -> Result<()> {
-    inlay_core::expect_shape(op, "value", &value.shape, &[])
 }
 
 impl Tensor {

@@ -2,7 +2,7 @@
 
 use inlay_core::{Error, Meta, Result};
 
-use super::masked_fill::{expect_mask_for, stretch};
+use super::broadcast::{expect_mask_for, stretch};
 use crate::array::Array;
 use crate::funnel::{Op, Out, apply, apply_in_place};
 use crate::{Tensor, device};

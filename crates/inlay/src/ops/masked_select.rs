@@ -3,7 +3,7 @@
 use inlay_core::{Dim, Meta, Result};
 use smallvec::smallvec;
 
-use super::masked_fill::{expect_mask_for, stretch};
+use super::broadcast::{expect_mask_for, stretch};
 use crate::array::Array;
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};

@@ -3,6 +3,7 @@
 //! [`Tensor`]: crate::Tensor
 
 mod arithmetic;
+mod broadcast;
 mod cast;
 mod compare;
 mod copy;

@@ -2,7 +2,7 @@
 
 use inlay_core::{Combine, Dim, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of};
 
-use super::masked_fill::{expect_stretch, stretch};
+use super::broadcast::{expect_stretch, stretch};
 use super::scatter::expect_defined;
 use super::take_along_axis::index_shape;
 use crate::array::Array;

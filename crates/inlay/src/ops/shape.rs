@@ -2,7 +2,7 @@
 
 use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, axis_of, broadcast_dims};
 
-use super::masked_fill::stretch;
+use super::broadcast::stretch;
 use crate::array::Array;
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
@@ -53,7 +53,7 @@ impl Op for Reshape {
 
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
         let [x] = inputs else { unreachable!("one input") };
-        let shape = super::arithmetic::sizes(&self.infer(&[x.meta()])?);
+        let shape = super::broadcast::sizes(&self.infer(&[x.meta()])?);
         if let Some(layout) = x.layout.reshape(&shape) {
             return Ok(x.with_layout(layout));
         }

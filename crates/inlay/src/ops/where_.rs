@@ -2,8 +2,7 @@
 
 use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
 
-use super::arithmetic::{common, sizes};
-use super::masked_fill::stretch;
+use super::broadcast::{common, sizes, stretch};
 use crate::array::Array;
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};

@@ -1,0 +1,64 @@
+//! Rules about shapes that operations share: what stretches to what.
+
+use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims, expect_shape};
+
+use crate::array::Array;
+
+/// Fails unless `mask` is bool and stretches to the shape of `x`.
+pub(super) fn expect_mask_for(op: &'static str, mask: &Meta, x: &Meta) -> Result<()> {
+    mask.expect_mask(op, "mask")?;
+    expect_stretch(op, "mask", mask, x)
+}
+
+/// Fails unless `meta` stretches to the shape of `x`.
+pub(super) fn expect_stretch(
+    op: &'static str,
+    arg: &'static str,
+    meta: &Meta,
+    x: &Meta,
+) -> Result<()> {
+    match broadcast_dims(&[&x.shape, &meta.shape]) {
+        Some(shape) if shape == x.shape => Ok(()),
+        _ => {
+            let (got, to) = (ShapeText::of(&meta.shape), ShapeText::of(&x.shape));
+            Err(Error::Broadcast { op, arg, got, to })
+        }
+    }
+}
+
+/// `array` stretched to `shape`, as a view.
+pub(super) fn stretch(
+    op: &'static str,
+    arg: &'static str,
+    array: &Array,
+    shape: &[usize],
+) -> Result<Array> {
+    let layout = array.layout.broadcast_to(shape).ok_or_else(|| Error::Broadcast {
+        op,
+        arg,
+        got: ShapeText::of(array.shape()),
+        to: ShapeText::of(shape),
+    })?;
+    Ok(array.with_layout(layout))
+}
+
+/// Fails unless `value` is 0-D.
+pub(super) fn expect_single(op: &'static str, value: &Meta) -> Result<()> {
+    expect_shape(op, "value", &value.shape, &[])
+}
+
+/// The common dtype and shape of two operands.
+pub(super) fn common(op: &'static str, a: &Meta, b: &Meta) -> Result<Meta> {
+    b.expect_dtype_of(op, "y", a, "x")?;
+    let shape = broadcast_dims(&[&a.shape, &b.shape]).ok_or_else(|| Error::BroadcastTogether {
+        op,
+        a: ShapeText::of(&a.shape),
+        b: ShapeText::of(&b.shape),
+    })?;
+    Ok(a.with_shape(shape))
+}
+
+/// The sizes of an inferred shape, all of which are known when an operation runs.
+pub(super) fn sizes(meta: &Meta) -> Vec<usize> {
+    meta.shape.iter().filter_map(|dim| dim.known()).collect()
+}
