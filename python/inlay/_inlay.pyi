@@ -1,8 +1,18 @@
 """The compiled part of Inlay; use it through the package ``inlay``."""
 
 import builtins
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, SupportsIndex, TypeAlias, TypedDict, TypeVar, final, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import (
+    Any,
+    ClassVar,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +63,10 @@ float32: dtype
 float64: dtype
 complex64: dtype
 complex128: dtype
+
+@type_check_only
+class _HookHandle:
+    def remove(self) -> None: ...
 
 @final
 class Tensor:
@@ -232,6 +246,55 @@ class Tensor:
     def less_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
     def greater_than(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
     def greater_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def index_add(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_add_(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_put(
+        self,
+        indices: Sequence[ArrayLike],
+        value: ArrayLike,
+        accumulate: builtins.bool = False,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def index_put_(
+        self,
+        indices: Sequence[ArrayLike],
+        value: ArrayLike,
+        accumulate: builtins.bool = False,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def scatter_nd_add(
+        self, index: ArrayLike, updates: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def mean(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+    ) -> Tensor: ...
+    def prod(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+    ) -> Tensor: ...
+    def amax(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+    ) -> Tensor: ...
+    def amin(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+    ) -> Tensor: ...
+    stop_gradient: builtins.bool
+    @property
+    def is_leaf(self) -> builtins.bool: ...
+    @property
+    def grad(self) -> Tensor | None: ...
+    @grad.setter
+    def grad(self, grad: Tensor | None) -> None: ...
+    def clear_grad(self) -> None: ...
+    def detach(self) -> Tensor: ...
+    def backward(
+        self, grad: ArrayLike | None = None, retain_graph: builtins.bool = False
+    ) -> None: ...
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> _HookHandle: ...
+    def __neg__(self, /) -> Tensor: ...
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: ArrayLike, /) -> None: ...
     def __iter__(self) -> Iterator[Tensor]: ...
@@ -525,6 +588,95 @@ def greater_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ..
 def greater_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
 def greater_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def index_add(
+    x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def index_add(
+    x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Any: ...
+def index_add_(
+    x: _Target, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> _Target: ...
+@overload
+def index_put(
+    x: Tensor,
+    indices: Sequence[ArrayLike],
+    value: ArrayLike,
+    accumulate: builtins.bool = False,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def index_put(
+    x: ArrayLike,
+    indices: Sequence[ArrayLike],
+    value: ArrayLike,
+    accumulate: builtins.bool = False,
+    name: str | None = None,
+) -> Any: ...
+def index_put_(
+    x: _Target,
+    indices: Sequence[ArrayLike],
+    value: ArrayLike,
+    accumulate: builtins.bool = False,
+    name: str | None = None,
+) -> _Target: ...
+@overload
+def scatter_nd_add(
+    x: Tensor, index: ArrayLike, updates: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def scatter_nd_add(
+    x: ArrayLike, index: ArrayLike, updates: ArrayLike, name: str | None = None
+) -> Any: ...
+@overload
+def mean(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Tensor: ...
+@overload
+def mean(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Any: ...
+@overload
+def prod(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Tensor: ...
+@overload
+def prod(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Any: ...
+@overload
+def amax(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Tensor: ...
+@overload
+def amax(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Any: ...
+@overload
+def amin(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Tensor: ...
+@overload
+def amin(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Any: ...
+def scatter_nd(
+    index: ArrayLike, updates: ArrayLike, shape: _Axes, name: str | None = None
+) -> Any: ...
+def concat(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = None) -> Any: ...
+def stack(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = None) -> Any: ...
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: ArrayLike | Sequence[ArrayLike | None] | None = None,
+    retain_graph: builtins.bool | None = None,
+    create_graph: builtins.bool = False,
+    allow_unused: builtins.bool = False,
+) -> list[Any]: ...
+def is_grad_enabled() -> builtins.bool: ...
+def _set_grad_enabled(enabled: builtins.bool) -> builtins.bool: ...
 def tril_indices(
     row: SupportsIndex,
     col: SupportsIndex | None = None,
@@ -543,7 +695,9 @@ def full(shape: _Axes, fill_value: Number, dtype: DTypeLike | None = None) -> Te
 def arange(
     start: float = 0, end: float | None = None, step: float = 1, dtype: DTypeLike | None = None
 ) -> Tensor: ...
-def to_tensor(data: ArrayLike, dtype: DTypeLike | None = None) -> Tensor: ...
+def to_tensor(
+    data: ArrayLike, dtype: DTypeLike | None = None, stop_gradient: builtins.bool = True
+) -> Tensor: ...
 def from_numpy(array: npt.NDArray[Any]) -> Tensor: ...
 def from_dlpack(x: SupportsDLPack | CapsuleType) -> Tensor: ...
 def set_num_threads(n: SupportsIndex) -> None: ...

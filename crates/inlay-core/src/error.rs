@@ -108,6 +108,27 @@ pub enum Error {
     OutOfMemory { bytes: usize },
     #[error("{what} lies outside of the {len} bytes of its memory")]
     OutOfBounds { what: &'static str, len: usize },
+
+    // Gradients
+    #[error("{op}: {arg} is a leaf that wants a gradient and can't be written in place")]
+    InPlaceLeaf { op: &'static str, arg: &'static str },
+    #[error(
+        "{op}: {arg} is a view, and a gradient is wanted: write to the tensor itself, as in \
+         x[...] = value"
+    )]
+    InPlaceView { op: &'static str, arg: &'static str },
+    #[error(
+        "{op}: an input is a view of memory that was written in place since; take the view again"
+    )]
+    StaleView { op: &'static str },
+    #[error("backward: a value that {op} needs for its gradient was written in place since")]
+    Modified { op: &'static str },
+    #[error(
+        "backward: what {op} kept was freed by an earlier backward; pass retain_graph to keep it"
+    )]
+    GraphFreed { op: &'static str },
+    #[error("backward: a hook failed: {text}")]
+    Hook { text: String },
 }
 
 fn at_text(position: &[usize]) -> String {
@@ -134,7 +155,14 @@ impl Error {
             | ReadOnly { .. }
             | SelfOverlap { .. } => ErrorKind::Value,
             Index { .. } | Axis { .. } | TooManyIndices { .. } => ErrorKind::Index,
-            OutOfMemory { .. } | OutOfBounds { .. } => ErrorKind::Runtime,
+            OutOfMemory { .. }
+            | OutOfBounds { .. }
+            | InPlaceLeaf { .. }
+            | InPlaceView { .. }
+            | StaleView { .. }
+            | Modified { .. }
+            | GraphFreed { .. }
+            | Hook { .. } => ErrorKind::Runtime,
         }
     }
 }

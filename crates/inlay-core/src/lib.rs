@@ -17,4 +17,4 @@ pub use error::{Error, ErrorKind, Result, ShapeText};
 pub use layout::{Layout, Shape, Strides};
 pub use meta::{Dims, Meta, axis_of, broadcast_dims, expect_shape};
 pub use slice::{ResolvedSlice, Slice};
-pub use words::{Arithmetic, Combine, Comparison, Reduce, Triangle};
+pub use words::{Arithmetic, Combine, Comparison, Fold, Reduce, Triangle, Unary};

@@ -113,3 +113,23 @@ pub enum Triangle {
     /// On and above the diagonal.
     Upper,
 }
+
+/// How all elements along axes become one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "each name is its own documentation")]
+pub enum Fold {
+    Sum,
+    Mean,
+    Prod,
+    Amax,
+    Amin,
+}
+
+/// What is done with each element alone.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Unary {
+    /// The number with the other sign; integers wrap.
+    Negative,
+    /// The complex conjugate; real numbers are their own.
+    Conjugate,
+}

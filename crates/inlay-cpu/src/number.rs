@@ -63,6 +63,12 @@ pub trait Number: Copy + Send + Sync + 'static {
     fn mean_of(sum: Self::MeanAcc, count: usize) -> Self;
     /// Difference; integers wrap.
     fn sub(a: Self, b: Self) -> Self;
+    /// The number with the other sign; integers wrap, a bool is its own.
+    fn negative(self) -> Self;
+    /// The complex conjugate; a real number is its own.
+    fn conjugate(self) -> Self {
+        self
+    }
     /// Whether they are equal.
     fn equal(a: Self, b: Self) -> bool;
 }
@@ -124,6 +130,7 @@ macro_rules! integer {
             fn mean_add(a: $mean, b: $mean) -> $mean { a.wrapping_add(b) }
             fn mean_of(sum: $mean, count: usize) -> $t { sum.div_euclid(count as $mean) as $t }
             fn sub(a: $t, b: $t) -> $t { a.wrapping_sub(b) }
+            fn negative(self) -> $t { (0 as $t).wrapping_sub(self) }
             fn equal(a: $t, b: $t) -> bool { a == b }
         }
         impl Ordered for $t {
@@ -168,7 +175,7 @@ macro_rules! smith {
 }
 
 macro_rules! field {
-    ($($t:ty => $dtype:ident, $acc:ty, $widen:expr, $narrow:expr, $count:expr, $div:expr);* $(;)?) => { $(
+    ($($t:ty => $dtype:ident, $acc:ty, $widen:expr, $narrow:expr, $count:expr, $div:expr, $conj:expr);* $(;)?) => { $(
         impl Number for $t {
             const DTYPE: DType = DType::$dtype;
             type Acc = $acc;
@@ -181,6 +188,8 @@ macro_rules! field {
             fn mean_add(a: $acc, b: $acc) -> $acc { a + b }
             fn mean_of(sum: $acc, count: usize) -> $t { <$t>::narrow(sum / ($count)(count)) }
             fn sub(a: $t, b: $t) -> $t { <$t>::narrow(a.widen() - b.widen()) }
+            fn negative(self) -> $t { -self }
+            fn conjugate(self) -> $t { ($conj)(self) }
             fn equal(a: $t, b: $t) -> bool { a == b }
         }
         impl Field for $t {
@@ -189,12 +198,12 @@ macro_rules! field {
     )* };
 }
 field!(
-    f16 => F16, f32, f16::to_f32, f16::from_f32, |n| n as f32, |a, b| a / b;
-    bf16 => BF16, f32, bf16::to_f32, bf16::from_f32, |n| n as f32, |a, b| a / b;
-    f32 => F32, f32, |x| x, |x| x, |n| n as f32, |a, b| a / b;
-    f64 => F64, f64, |x| x, |x| x, |n| n as f64, |a, b| a / b;
-    Complex32 => C64, Complex32, |x| x, |x| x, |n| n as f32, smith!(Complex32);
-    Complex64 => C128, Complex64, |x| x, |x| x, |n| n as f64, smith!(Complex64);
+    f16 => F16, f32, f16::to_f32, f16::from_f32, |n| n as f32, |a, b| a / b, |x| x;
+    bf16 => BF16, f32, bf16::to_f32, bf16::from_f32, |n| n as f32, |a, b| a / b, |x| x;
+    f32 => F32, f32, |x| x, |x| x, |n| n as f32, |a, b| a / b, |x| x;
+    f64 => F64, f64, |x| x, |x| x, |n| n as f64, |a, b| a / b, |x| x;
+    Complex32 => C64, Complex32, |x| x, |x| x, |n| n as f32, smith!(Complex32), |x: Complex32| x.conj();
+    Complex64 => C128, Complex64, |x| x, |x| x, |n| n as f64, smith!(Complex64), |x: Complex64| x.conj();
 );
 
 macro_rules! ordered_float {
@@ -237,6 +246,9 @@ impl Number for Bool8 {
     }
     fn sub(a: Bool8, b: Bool8) -> Bool8 {
         Bool8::new(a.get() ^ b.get())
+    }
+    fn negative(self) -> Bool8 {
+        self
     }
     fn equal(a: Bool8, b: Bool8) -> bool {
         a.get() == b.get()

@@ -25,19 +25,24 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// inlay.int64
 /// >>> inlay.to_tensor([1, 2], dtype="float32").tolist()
 /// [1.0, 2.0]
+///
+/// The copy has no history; with ``stop_gradient=False`` it is a leaf that wants a gradient.
 #[pyfunction]
-#[pyo3(signature = (data, dtype=None))]
+#[pyo3(signature = (data, dtype=None, stop_gradient=true))]
 fn to_tensor<'py>(
     py: Python<'py>,
     data: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
+    stop_gradient: bool,
 ) -> PyResult<PyTensor> {
     let wanted = dtype::parse_optional("to_tensor", dtype)?;
     let mut call = Call::new(py, "to_tensor");
     let (tensor, default) = call.source("data", data)?;
     let dtype = wanted.unwrap_or(default);
     let copied = call.run(tensor.numel(), || {
-        if dtype == tensor.dtype() { tensor.copy() } else { tensor.cast(dtype) }
+        let tensor = tensor.detach();
+        let copy = if dtype == tensor.dtype() { tensor.copy() } else { tensor.cast(dtype) }?;
+        if stop_gradient { Ok(copy) } else { copy.with_gradient() }
     });
     copied.map(PyTensor::new)
 }

@@ -3,7 +3,7 @@
 //! Each function locks the memory it uses, in the order of addresses so that two calls can't wait
 //! for each other, and hands views to the kernel.
 
-use inlay_core::{Arithmetic, Combine, Comparison, DType, Layout, Result, Triangle};
+use inlay_core::{Arithmetic, Combine, Comparison, DType, Fold, Layout, Result, Triangle, Unary};
 pub(crate) use inlay_cpu::kernels::{Bits, Positions, triangle_largest, triangle_len};
 use inlay_cpu::memory::{Read, Write};
 use inlay_cpu::{Buffer, Dst, Element, Src, kernels};
@@ -208,6 +208,11 @@ pub(crate) fn arithmetic(op: Arithmetic, to: &Array, a: &Array, b: &Array) -> Re
     write(to, None, [a, b], |dst, _, [a, b]| kernels::arithmetic(op, dst, a, b))
 }
 
+/// `to = op(a)`.
+pub(crate) fn unary(op: Unary, to: &Array, a: &Array) -> Result<()> {
+    write(to, None, [a], |dst, _, [a]| kernels::unary(op, dst, a))
+}
+
 /// `to = a (op) b`, as bool.
 pub(crate) fn compare(op: Comparison, to: &Array, a: &Array, b: &Array) -> Result<()> {
     write(to, None, [a, b], |dst, _, [a, b]| kernels::compare(op, dst, a, b))
@@ -232,9 +237,32 @@ pub(crate) fn to_dtype(op: &'static str, array: &Array, dtype: DType) -> Result<
 
 // Reductions
 
-/// `to` is the sum of `from` over the axes for which `over` is true.
-pub(crate) fn sum(to: &Array, from: &Array, over: &[bool]) -> Result<()> {
-    write(to, None, [from], |dst, _, [src]| kernels::sum(dst, src, over))?
+/// `to` is the fold of `from` over the axes for which `over` is true.
+pub(crate) fn fold(how: Fold, to: &Array, from: &Array, over: &[bool]) -> Result<()> {
+    write(to, None, [from], |dst, _, [src]| kernels::fold(how, dst, src, over))?
+}
+
+/// `to[i] = a[i] + c[i] * to[from[i]]` along `axis`.
+pub(crate) fn scan_rows(
+    to: &Array,
+    a: &Array,
+    c: &Array,
+    axis: usize,
+    from: &Positions,
+    backwards: bool,
+) -> Result<()> {
+    write(to, None, [a, c], |dst, _, [a, c]| kernels::scan_rows(dst, a, c, axis, from, backwards))
+}
+
+/// `to[i]` is the entry before or after `i` that names the same of `places`.
+pub(crate) fn neighbours(
+    to: &Array,
+    index: &Positions,
+    places: usize,
+    backwards: bool,
+) -> Result<()> {
+    let mut last = inlay_cpu::memory::Scratch::new(places)?;
+    write(to, None, [], |dst, _, []| kernels::neighbours(dst, index, &mut last, backwards))
 }
 
 // Values in and out

@@ -1,11 +1,12 @@
-//! The one way into every operation: infer, then run; out of place or in place.
+//! The one way into every operation: infer, run, record; out of place or in place.
 
 use std::fmt;
 
-use inlay_core::{Meta, Result};
+use inlay_core::{DType, Error, Kind, Meta, Result};
 use smallvec::SmallVec;
 
 use crate::array::Array;
+use crate::autograd::{Grads, History, Node, Rule, Saved, Saves, is_grad_enabled};
 use crate::{Tensor, device};
 
 /// An operation: a small value that says what it accepts and what it does.
@@ -27,6 +28,19 @@ pub(crate) trait Op: fmt::Debug + Send + Sync {
     /// The result. With [`Out::InPlace`] it is written into the first input. Whatever can fail
     /// fails before the first write.
     fn run(&self, inputs: &[&Array], out: Out) -> Result<Array>;
+
+    /// Which values its gradient rule reads.
+    fn saves(&self) -> Saves {
+        Saves::NOTHING
+    }
+
+    /// Whether it has a gradient at all; comparisons and indices don't.
+    fn is_differentiable(&self) -> bool {
+        true
+    }
+
+    /// The gradients of its inputs, made of operations, so that they have gradients themselves.
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads>;
 }
 
 /// Where a result goes.
@@ -57,36 +71,116 @@ type Metas = SmallVec<[Meta; 3]>;
 type Arrays<'a> = SmallVec<[&'a Array; 4]>;
 
 /// Runs `op` on `inputs`; the result is fresh, or a view for operations that make views.
-pub(crate) fn apply(op: &dyn Op, inputs: &[&Tensor]) -> Result<Tensor> {
+pub(crate) fn apply(op: impl Op + 'static, inputs: &[&Tensor]) -> Result<Tensor> {
     let arrays: Arrays<'_> = inputs.iter().map(|tensor| tensor.array()).collect();
     let metas: Metas = arrays.iter().map(|array| array.meta()).collect();
     op.infer(&metas)?;
-    op.run(&arrays, Out::Fresh).map(Tensor::from_array)
+    let record = is_recorded(&op, inputs)?;
+    let result = op.run(&arrays, Out::Fresh)?;
+    let is_view = arrays.first().is_some_and(|first| result.buffer.same_as(&first.buffer));
+    let view = is_view.then(|| result.buffer.version());
+    if !record || !differentiable(result.dtype) {
+        return Ok(match view {
+            Some(version) => Tensor::with_history(result, History::of_view(version)),
+            None => Tensor::from_array(result),
+        });
+    }
+    let mut saved = save(op.saves(), inputs);
+    saved.output = op.saves().output.then(|| (result.clone(), result.buffer.version()));
+    let edges = inputs.iter().map(|input| input.edge()).collect();
+    let node = Node::link(Box::new(op), edges, metas, result.dtype, saved);
+    Ok(Tensor::with_history(result, History::of_node(node, view)))
 }
 
 /// Runs `op` on `target` and `inputs`, and writes the result into `target`.
 ///
 /// When it fails, `target` is what it was. Inputs that overlap the target in memory are copied
 /// first, so that they are read as they were.
-pub(crate) fn apply_in_place(op: &dyn Op, target: &Tensor, inputs: &[&Tensor]) -> Result<()> {
-    let target = target.array();
-    let all = || std::iter::once(target).chain(inputs.iter().map(|tensor| tensor.array()));
-    let metas: Metas = all().map(|array| array.meta()).collect();
+pub(crate) fn apply_in_place(
+    op: impl Op + 'static,
+    target: &Tensor,
+    inputs: &[&Tensor],
+) -> Result<()> {
+    let (name, arg) = (op.name(), op.target());
+    let all: SmallVec<[&Tensor; 4]> =
+        std::iter::once(target).chain(inputs.iter().copied()).collect();
+    let metas: Metas = all.iter().map(|tensor| tensor.array().meta()).collect();
     let result = op.infer(&metas)?;
-    debug_assert_eq!(result, metas[0], "{} keeps dtype and shape", op.name());
-    target.expect_target(op.name(), op.target())?;
+    debug_assert_eq!(result, metas[0], "{name} keeps dtype and shape");
+    target.array().expect_target(name, arg)?;
+    let record = is_recorded(&op, &all)?;
+    if record && target.history().view().is_some() {
+        return Err(Error::InPlaceView { op: name, arg });
+    }
+    if record && target.history().is_leaf() && target.history().is_tracked() {
+        return Err(Error::InPlaceLeaf { op: name, arg });
+    }
 
-    let copies: SmallVec<[Option<Array>; 3]> = inputs
-        .iter()
-        .map(|input| {
-            let array = input.array();
-            target.overlaps(array).then(|| device::to_contiguous(op.name(), array)).transpose()
-        })
-        .collect::<Result<_>>()?;
-    let inputs = inputs.iter().zip(&copies).map(|(input, copy)| match copy {
-        Some(copy) => copy,
-        None => input.array(),
+    // What overlaps the target is read from a copy, and so is what the rule reads of the old target.
+    let saves = op.saves();
+    let copies = all.iter().enumerate().map(|(k, tensor)| {
+        let wanted = match k {
+            0 => record && saves.inputs & 1 == 1,
+            _ => target.array().overlaps(tensor.array()),
+        };
+        wanted.then(|| device::to_contiguous(name, tensor.array())).transpose()
     });
-    let arrays: Arrays<'_> = std::iter::once(target).chain(inputs).collect();
-    op.run(&arrays, Out::InPlace).map(drop)
+    let copies = copies.collect::<Result<SmallVec<[Option<Array>; 4]>>>()?;
+    let read = all.iter().zip(&copies).enumerate().map(|(k, (tensor, copy))| match copy {
+        Some(copy) if k > 0 => copy,
+        _ => tensor.array(),
+    });
+    let arrays: Arrays<'_> = read.collect();
+    let edges =
+        if record { all.iter().map(|tensor| tensor.edge()).collect() } else { SmallVec::new() };
+    let result = op.run(&arrays, Out::InPlace)?;
+    target.array().buffer.count_write();
+    if record {
+        let as_read: SmallVec<[Tensor; 4]> = all
+            .iter()
+            .zip(&copies)
+            .map(|(tensor, copy)| match copy {
+                // The copy stands for the tensor as it was, history and all.
+                Some(copy) => Tensor::with_history(
+                    copy.clone(),
+                    History::of_node(tensor.history().node(), None),
+                ),
+                None => (*tensor).clone(),
+            })
+            .collect();
+        let as_read: SmallVec<[&Tensor; 4]> = as_read.iter().collect();
+        let mut saved = save(saves, &as_read);
+        saved.output = saves.output.then(|| (result.clone(), result.buffer.version()));
+        let node = Node::link(Box::new(op), edges, metas, result.dtype, saved);
+        target.history().set_node(node);
+    }
+    Ok(())
+}
+
+/// Whether the call is to be recorded.
+fn is_recorded(op: &dyn Op, inputs: &[&Tensor]) -> Result<bool> {
+    if !inputs.iter().any(|input| input.history().is_tracked()) {
+        return Ok(false);
+    }
+    let record = op.is_differentiable() && is_grad_enabled();
+    for input in inputs.iter().filter(|input| record && input.history().is_tracked()) {
+        let now = input.array().buffer.version();
+        if input.history().view().is_some_and(|version| version != now) {
+            return Err(Error::StaleView { op: op.name() });
+        }
+    }
+    Ok(record)
+}
+
+fn differentiable(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Float | Kind::Complex)
+}
+
+/// The values that the rule reads.
+fn save(saves: Saves, inputs: &[&Tensor]) -> Saved {
+    let inputs = inputs.iter().enumerate().map(|(k, tensor)| {
+        let version = tensor.array().buffer.version();
+        (saves.inputs >> k & 1 == 1).then(|| ((*tensor).clone(), version))
+    });
+    Saved { inputs: inputs.collect(), output: None }
 }

@@ -24,6 +24,7 @@
 #![deny(unsafe_code)]
 
 mod array;
+mod autograd;
 mod device;
 mod format;
 mod funnel;
@@ -33,6 +34,7 @@ mod ops;
 mod scalar;
 mod tensor;
 
+pub use autograd::{GradOptions, NoGrad, is_grad_enabled};
 pub use half::{bf16, f16};
 pub use inlay_core::{
     DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, Slice, Symbol,

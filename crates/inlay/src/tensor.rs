@@ -1,24 +1,38 @@
 //! The tensor that users hold.
 
+use std::sync::Arc;
+
 use inlay_core::{DType, Error, Layout, Meta, Result};
 use inlay_cpu::Element;
 
 use crate::array::Array;
+use crate::autograd::History;
 use crate::{Scalar, device};
 
 /// A handle to elements of one dtype, in a shape.
 #[derive(Clone)]
-pub struct Tensor {
+pub struct Tensor(Arc<Inner>);
+
+struct Inner {
     array: Array,
+    history: History,
 }
 
 impl Tensor {
     pub(crate) fn from_array(array: Array) -> Self {
-        Tensor { array }
+        Tensor::with_history(array, History::default())
+    }
+
+    pub(crate) fn with_history(array: Array, history: History) -> Self {
+        Tensor(Arc::new(Inner { array, history }))
     }
 
     pub(crate) fn array(&self) -> &Array {
-        &self.array
+        &self.0.array
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.0.history
     }
 
     /// A tensor of `values`, in row-major order, in a shape of just as many elements.
@@ -35,7 +49,7 @@ impl Tensor {
         }
         let array = Array::new(op, T::DTYPE, shape)?;
         device::store(&array, values)?;
-        Ok(Tensor { array })
+        Ok(Tensor::from_array(array))
     }
 
     /// A 0-D tensor of a plain number. `op` and `arg` say in an error whose number it was.
@@ -60,47 +74,47 @@ impl Tensor {
             let (op, arg, expected) = ("to_vec", "self", T::DTYPE.name());
             return Err(Error::DType { op, arg, got: self.dtype(), expected });
         }
-        device::load(&self.array)
+        device::load(self.array())
     }
 
     /// Dtype and shape.
     pub fn meta(&self) -> Meta {
-        self.array.meta()
+        self.array().meta()
     }
 
     /// The element type.
     pub fn dtype(&self) -> DType {
-        self.array.dtype
+        self.array().dtype
     }
 
     /// The sizes.
     pub fn shape(&self) -> &[usize] {
-        self.array.shape()
+        self.array().shape()
     }
 
     /// Where the elements lie: shape, byte strides, and the byte offset in their memory.
     pub fn layout(&self) -> &Layout {
-        &self.array.layout
+        &self.array().layout
     }
 
     /// How many dimensions.
     pub fn rank(&self) -> usize {
-        self.array.layout.rank()
+        self.array().layout.rank()
     }
 
     /// How many elements.
     pub fn numel(&self) -> usize {
-        self.array.layout.numel()
+        self.array().layout.numel()
     }
 
     /// Whether the elements lie row-major without gaps.
     pub fn is_contiguous(&self) -> bool {
-        self.array.is_contiguous()
+        self.array().is_contiguous()
     }
 
     /// Whether in-place operations may write the elements.
     pub fn is_writable(&self) -> bool {
-        self.array.buffer.is_writable()
+        self.array().buffer.is_writable()
     }
 }
 

@@ -6,23 +6,25 @@
 mod cast;
 mod copy;
 mod elements;
+mod fold;
 mod groups;
 mod mask;
 mod pointwise;
 mod positions;
 mod reducer;
 mod rows;
-mod sum;
+mod scan;
 mod triangle;
 mod values;
 
 pub use cast::cast;
 pub use copy::copy;
 pub use elements::{gather_elements, scatter_elements};
+pub use fold::fold;
 pub use mask::{Bits, compress, expand};
-pub use pointwise::{arithmetic, compare, select};
+pub use pointwise::{arithmetic, compare, select, unary};
 pub use positions::Positions;
 pub use rows::{gather_rows, scatter_rows};
-pub use sum::sum;
+pub use scan::{neighbours, scan_rows};
 pub use triangle::{keep_triangle, triangle_indices, triangle_largest, triangle_len};
 pub use values::{load, store};

@@ -1,6 +1,6 @@
 //! Element by element: arithmetic, comparison, selection.
 
-use inlay_core::{Arithmetic, Comparison};
+use inlay_core::{Arithmetic, Comparison, Unary};
 
 use crate::number::{Field, Number, Ordered, dispatch, dispatch_width};
 use crate::walk::Walk;
@@ -19,6 +19,16 @@ pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
         Arithmetic::Subtract => dispatch!(a.dtype(), T => map(dst, a, b, <T as Number>::sub)),
         Arithmetic::Divide => dispatch!(field a.dtype(), T => map(dst, a, b, <T as Field>::div),
             else unreachable!("inference casts {} before it divides", a.dtype())),
+    }
+}
+
+/// `dst = op(a)`, both of one dtype and shape.
+pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
+    assert!(a.dtype() == dst.dtype(), "one dtype");
+    // A unary operation is a binary one that looks at its first operand alone.
+    match op {
+        Unary::Negative => dispatch!(a.dtype(), T => map(dst, a, a, |a: T, _| T::negative(a))),
+        Unary::Conjugate => dispatch!(a.dtype(), T => map(dst, a, a, |a: T, _| T::conjugate(a))),
     }
 }
 
@@ -84,7 +94,7 @@ fn map<T: Copy, U: Copy>(dst: Dst<'_>, a: Src<'_>, b: Src<'_>, f: impl Fn(T, T) 
     let (size, wide) = (size_of::<T>(), size_of::<U>());
     walk.parallel(2 * size + wide, |run| {
         let [step, step_a, step_b] = run.strides;
-        // SAFETY: the walk stays inside of all layouts, and the source lie apart from `dst`.
+        // SAFETY: the walk stays inside of all layouts, and the sources lie apart from `dst`.
         unsafe {
             let to = dst.origin().offset(run.offsets[0]);
             let (a, b) = (a.origin().offset(run.offsets[1]), b.origin().offset(run.offsets[2]));

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use inlay_core::{DType, Error, Layout, Result};
@@ -21,6 +22,8 @@ struct Shared {
     len: usize,
     writable: bool,
     lock: RwLock<()>,
+    /// How often the bytes were written in place.
+    version: AtomicU64,
     /// What keeps the bytes alive: dropped with the last handle.
     _owner: Owner,
 }
@@ -65,6 +68,7 @@ impl Buffer {
             len,
             writable: true,
             lock: RwLock::new(()),
+            version: AtomicU64::new(0),
             _owner: Owner::Pool { _block: block },
         })))
     }
@@ -80,9 +84,9 @@ impl Buffer {
         writable: bool,
         owner: Box<dyn Any + Send + Sync>,
     ) -> Self {
-        let lock = RwLock::new(());
+        let (lock, version) = (RwLock::new(()), AtomicU64::new(0));
         let _owner = Owner::Foreign { _keep: owner };
-        Buffer(Arc::new(Shared { ptr, len, writable, lock, _owner }))
+        Buffer(Arc::new(Shared { ptr, len, writable, lock, version, _owner }))
     }
 
     /// The address of the first byte; what it points to lives as long as a handle does.
@@ -103,6 +107,16 @@ impl Buffer {
     /// Whether the bytes may be written.
     pub fn is_writable(&self) -> bool {
         self.0.writable
+    }
+
+    /// How often the bytes were written in place, as far as [`Buffer::count_write`] was told.
+    pub fn version(&self) -> u64 {
+        self.0.version.load(Ordering::Acquire)
+    }
+
+    /// Counts a write in place.
+    pub fn count_write(&self) {
+        self.0.version.fetch_add(1, Ordering::AcqRel);
     }
 
     /// A number that differs between buffers that live at the same time.

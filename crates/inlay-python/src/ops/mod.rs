@@ -8,11 +8,14 @@ mod along_axis;
 mod args;
 mod create;
 mod diagonal;
+mod gradients;
 mod index;
 mod item;
 mod masked;
+mod nd;
 mod operators;
 mod pointwise;
+mod reduce;
 mod scatter;
 mod shape;
 mod slice;
@@ -145,15 +148,18 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         };
     }
     add!(
+        gradients: _set_grad_enabled, grad, is_grad_enabled;
         along_axis: put_along_axis, put_along_axis_, take_along_axis;
         create: arange, full, ones, zeros;
         diagonal: diagonal, diagonal_scatter, diagonal_scatter_;
         index: index_fill, index_fill_, index_select, select_scatter, select_scatter_;
         masked: masked_fill, masked_fill_, masked_scatter, masked_scatter_, masked_select;
+        nd: concat, index_add, index_add_, index_put, index_put_, scatter_nd, scatter_nd_add, stack;
         pointwise: add, divide, equal, greater_equal, greater_than, less_equal, less_than,
             multiply, not_equal, subtract, where_;
         scatter: scatter, scatter_;
-        shape: broadcast_to, cast, reshape, sum, transpose;
+        reduce: amax, amin, mean, prod, sum;
+        shape: broadcast_to, cast, reshape, transpose;
         slice: slice_scatter, slice_scatter_;
         triangle: tril, tril_indices, triu, triu_indices;
     );

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use super::pointwise::{Binary, binary};
 use super::{Given, Object};
+use crate::convert::Call;
 use crate::tensor::PyTensor;
 
 #[pymethods]
@@ -40,6 +41,11 @@ impl PyTensor {
 
     fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
         binary(slf.py(), "divide", Tensor::divide, other, slf.as_any())
+    }
+
+    fn __neg__(&self, py: Python<'_>) -> PyResult<PyTensor> {
+        let call = Call::new(py, "negative");
+        call.run(self.inner().numel(), || self.inner().negative()).map(PyTensor::new)
     }
 
     fn __richcmp__<'py>(

@@ -1,4 +1,4 @@
-//! `cast`, `reshape`, `transpose`, `broadcast_to`, `sum`.
+//! `cast`, `reshape`, `transpose`, `broadcast_to`.
 
 use pyo3::prelude::*;
 
@@ -92,30 +92,5 @@ operation! {
         let x = call.array("x", x)?;
         let result = call.run(0, || x.broadcast_to(&shape))?;
         call.give(result)
-    })
-}
-
-operation! {
-    /// The sum over `axis`: one, a list of them, or None for all.
-    ///
-    /// Integers and bools are summed in 64 bits and wrap, 16-bit floats in 32 and rounded once. The
-    /// order of additions depends on the shape alone, so the result does not depend on the number of
-    /// threads. `keepdim` leaves the summed axes with size 1.
-    ///
-    /// >>> import inlay
-    /// >>> inlay.sum([[1, 2], [3, 4]], axis=0)
-    /// array([4, 6])
-    sum(x, axis: Maybe<'_, 'py>, keepdim: Maybe<'_, 'py>, name: Maybe<'_, 'py>)
-    [axis=None, keepdim=None, name=None]
-    "(x, axis=None, keepdim=False, name=None)"
-    "($self, axis=None, keepdim=False, name=None)"
-    => (|py, x, axis: Maybe<'_, 'py>, keepdim, name| {
-        let mut call = Call::new(py, "sum");
-        call.name(name)?;
-        let axes = Call::some(axis).map(|axis| call.integers("axis", axis)).transpose()?;
-        let keepdim = call.flag_or("keepdim", keepdim, false)?;
-        let x = call.array("x", x)?;
-        let total = call.run(x.numel(), || x.sum(axes.as_deref(), keepdim))?;
-        call.give(total)
     })
 }

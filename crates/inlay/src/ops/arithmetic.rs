@@ -4,6 +4,7 @@ use inlay_core::{Arithmetic, DType, Error, Kind, Meta, Result};
 
 use super::broadcast::{common, sizes, stretch};
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
@@ -53,6 +54,30 @@ impl Op for Arith {
         device::arithmetic(self.0, &to, &operand(a)?, &operand(b)?)?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        match self.0 {
+            Arithmetic::Add | Arithmetic::Subtract => Saves::NOTHING,
+            Arithmetic::Multiply | Arithmetic::Divide => Saves::inputs(&[0, 1]),
+        }
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let g = rule.g();
+        rule.each(|k| {
+            let grad = match (self.0, k) {
+                (Arithmetic::Add, _) | (Arithmetic::Subtract, 0) => g.clone(),
+                (Arithmetic::Subtract, _) => g.negative()?,
+                (Arithmetic::Multiply, _) => g.multiply(&rule.input(1 - k)?.conjugate()?)?,
+                (Arithmetic::Divide, 0) => g.divide(&rule.input(1)?.conjugate()?)?,
+                (Arithmetic::Divide, _) => {
+                    let (x, y) = (rule.input(0)?.conjugate()?, rule.input(1)?.conjugate()?);
+                    g.multiply(&x.divide(&y)?)?.divide(&y)?.negative()?
+                }
+            };
+            grad.shrink_to(&rule.shape(k)).map(Some)
+        })
+    }
 }
 
 impl Tensor {
@@ -61,7 +86,7 @@ impl Tensor {
     /// # Errors
     /// Dtypes that differ, shapes that don't broadcast together.
     pub fn add(&self, other: &Tensor) -> Result<Tensor> {
-        apply(&Arith(Arithmetic::Add), &[self, other])
+        apply(Arith(Arithmetic::Add), &[self, other])
     }
 
     /// The difference, element by element; integers wrap.
@@ -69,7 +94,7 @@ impl Tensor {
     /// # Errors
     /// Dtypes that differ or are bool, shapes that don't broadcast together.
     pub fn subtract(&self, other: &Tensor) -> Result<Tensor> {
-        apply(&Arith(Arithmetic::Subtract), &[self, other])
+        apply(Arith(Arithmetic::Subtract), &[self, other])
     }
 
     /// The product, element by element; integers wrap, bools are and-ed.
@@ -77,7 +102,7 @@ impl Tensor {
     /// # Errors
     /// Dtypes that differ, shapes that don't broadcast together.
     pub fn multiply(&self, other: &Tensor) -> Result<Tensor> {
-        apply(&Arith(Arithmetic::Multiply), &[self, other])
+        apply(Arith(Arithmetic::Multiply), &[self, other])
     }
 
     /// The quotient, element by element; that of integers and bools is `f64`.
@@ -85,6 +110,6 @@ impl Tensor {
     /// # Errors
     /// Dtypes that differ, shapes that don't broadcast together.
     pub fn divide(&self, other: &Tensor) -> Result<Tensor> {
-        apply(&Arith(Arithmetic::Divide), &[self, other])
+        apply(Arith(Arithmetic::Divide), &[self, other])
     }
 }

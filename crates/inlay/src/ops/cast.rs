@@ -3,6 +3,7 @@
 use inlay_core::{DType, Error, Kind, Meta, Result};
 
 use crate::array::Array;
+use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
@@ -30,6 +31,16 @@ impl Op for Cast {
         let [x] = inputs else { unreachable!("one input") };
         device::to_dtype(self.name(), x, self.dtype)
     }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        // Of a gradient that is complex because the number became so, the real part counts.
+        let real =
+            rule.g().dtype().kind() == Kind::Complex && rule.meta(0).dtype.kind() != Kind::Complex;
+        rule.each(|k| {
+            let g = if real { rule.g().real()? } else { rule.g().clone() };
+            g.narrowed(rule.meta(k).dtype).map(Some)
+        })
+    }
 }
 
 impl Tensor {
@@ -41,6 +52,6 @@ impl Tensor {
     /// # Errors
     /// From complex to real numbers.
     pub fn cast(&self, dtype: DType) -> Result<Tensor> {
-        apply(&Cast { dtype }, &[self])
+        apply(Cast { dtype }, &[self])
     }
 }

@@ -4,6 +4,7 @@ use inlay_core::{Comparison, DType, Error, Kind, Meta, Result};
 
 use super::broadcast::{common, sizes, stretch};
 use crate::array::Array;
+use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
@@ -41,6 +42,14 @@ impl Op for Compare {
         device::compare(self.0, &to, &a, &b)?;
         Ok(to)
     }
+
+    fn is_differentiable(&self) -> bool {
+        false
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|_| Ok(None))
+    }
 }
 
 macro_rules! comparison {
@@ -52,7 +61,7 @@ macro_rules! comparison {
             /// Dtypes that differ, shapes that don't broadcast together, an order of complex
             /// numbers.
             pub fn $name(&self, other: &Tensor) -> Result<Tensor> {
-                apply(&Compare(Comparison::$variant), &[self, other])
+                apply(Compare(Comparison::$variant), &[self, other])
             }
         )* }
     };

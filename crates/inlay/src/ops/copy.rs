@@ -3,6 +3,7 @@
 use inlay_core::{Meta, Result};
 
 use crate::array::Array;
+use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
@@ -21,6 +22,10 @@ impl Op for Copy {
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
         device::to_contiguous(self.name(), inputs[0])
     }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|_| Ok(Some(rule.g().clone())))
+    }
 }
 
 impl Tensor {
@@ -29,6 +34,6 @@ impl Tensor {
     /// # Errors
     /// When there is not enough memory.
     pub fn copy(&self) -> Result<Tensor> {
-        apply(&Copy, &[self])
+        apply(Copy, &[self])
     }
 }

@@ -79,7 +79,7 @@ impl Tensor {
     /// Shapes and dtypes that don't fit, fewer than two dimensions, axes that are out of range or
     /// the same.
     pub fn diagonal_scatter(&self, src: &Tensor, at: DiagonalScatter) -> Result<Tensor> {
-        apply(&Write(at), &[self, src])
+        apply(Write(at), &[self, src])
     }
 
     /// [`Tensor::diagonal_scatter`] in place.
@@ -87,7 +87,7 @@ impl Tensor {
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     pub fn diagonal_scatter_(&self, src: &Tensor, at: DiagonalScatter) -> Result<&Self> {
-        apply_in_place(&Write(at), self, &[src]).map(|()| self)
+        apply_in_place(Write(at), self, &[src]).map(|()| self)
     }
 
     /// The diagonal `at`, as a view.
@@ -95,6 +95,6 @@ impl Tensor {
     /// # Errors
     /// Fewer than two dimensions, axes that are out of range or the same.
     pub fn diagonal(&self, at: DiagonalScatter) -> Result<Tensor> {
-        apply(&Read(at), &[self])
+        apply(Read(at), &[self])
     }
 }

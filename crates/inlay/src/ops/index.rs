@@ -8,7 +8,7 @@ use super::region::{Read, Region, Write};
 use super::select_scatter::position_of;
 use super::slice_scatter::zero_step;
 use crate::funnel::{apply, apply_in_place};
-use crate::{DType, Scatter, Tensor};
+use crate::{DType, Scatter, Tensor, is_grad_enabled};
 
 /// One part of an index expression.
 #[derive(Clone, Debug)]
@@ -213,10 +213,10 @@ impl Tensor {
     pub fn index(&self, items: &[Item]) -> Result<Tensor> {
         let op = "getitem";
         let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
-        let view = apply(&Read(basic), &[self])?;
+        let view = apply(Read(basic), &[self])?;
         let Some((tensor, axis)) = tensor else { return Ok(view) };
         let (view, index, shape) = positions(op, &view, &tensor, axis)?;
-        let rows = apply(&IndexSelect { name: op, axis: axis as i64 }, &[&view, &index])?;
+        let rows = apply(IndexSelect { name: op, axis: axis as i64 }, &[&view, &index])?;
         rows.reshape(&signed(&around(&view, axis, 1, &shape)))
     }
 
@@ -232,33 +232,48 @@ impl Tensor {
         let Some((tensor, axis)) = tensor else {
             let shape = basic.shape(op, "x", &self.meta())?;
             let value = stretched(value, &super::broadcast::sizes(&self.meta().with_shape(shape)))?;
-            return apply_in_place(&Write(basic), self, &[&value]);
+            return apply_in_place(Write(basic), self, &[&value]);
         };
         self.array().expect_target(op, "x")?;
-        let view = apply(&Read(basic), &[self])?;
-        if tensor.dtype() == DType::Bool {
-            return assign_mask(&view, &tensor, axis, value);
+        let view = apply(Read(basic.clone()), &[self])?;
+        let write: Box<dyn Fn(bool) -> Result<Tensor>> = if tensor.dtype() == DType::Bool {
+            let (mask, value) = masked(&view, &tensor, axis, value)?;
+            let view = view.clone();
+            Box::new(move |in_place| match in_place {
+                true => view.masked_scatter_(&mask, &value).cloned(),
+                false => view.masked_scatter(&mask, &value),
+            })
+        } else {
+            let (view, index, shape) = positions(op, &view, &tensor, axis)?;
+            let value = stretched(value, &around(&view, axis, 1, &shape))?;
+            let rows = value.reshape(&signed(&around(&view, axis, 1, &[index.numel()])))?;
+            let how = Scatter::overwrite().axis(axis as i64).named(op);
+            Box::new(move |in_place| match in_place {
+                true => view.scatter_(&index, &rows, how).cloned(),
+                false => view.scatter(&index, &rows, how),
+            })
+        };
+        let tracked = !self.stop_gradient() || !value.stop_gradient();
+        if tracked && is_grad_enabled() {
+            // The tape sees writes to the tensor itself, not to a view of it.
+            return apply_in_place(Write(basic), self, &[&write(false)?]);
         }
-        let (view, index, shape) = positions(op, &view, &tensor, axis)?;
-        let value = stretched(value, &around(&view, axis, 1, &shape))?;
-        let rows = value.reshape(&signed(&around(&view, axis, 1, &[index.numel()])))?;
-        let how = Scatter::overwrite().axis(axis as i64).named(op);
-        view.scatter_(&index, &rows, how).map(drop)
+        write(true).map(drop)
     }
 }
 
-/// Writes to the true places of a mask over the axes `axis..` of a view.
-fn assign_mask(view: &Tensor, mask: &Tensor, axis: usize, value: &Tensor) -> Result<()> {
+/// Mask and value for a write to the true places of a mask over the axes `axis..` of a view, in the
+/// view's own order: the mask's axes where they are, whole axes around.
+fn masked(view: &Tensor, mask: &Tensor, axis: usize, value: &Tensor) -> Result<(Tensor, Tensor)> {
     let op = "setitem";
     let covered = &view.shape()[axis..axis + mask.rank()];
     expect_shape(op, "mask", &mask.meta().shape, &Meta::known(DType::Bool, covered).shape)?;
     let ones = mask.sum(None, false)?.to_vec::<i64>()?[0] as usize;
     let value = stretched(value, &around(view, axis, mask.rank(), &[ones]))?;
-    // Mask and value in the view's own order: the mask's axes where they are, whole axes around.
     let mut shape = vec![1; axis];
     shape.extend(mask.shape());
     shape.resize(view.rank(), 1);
-    view.masked_scatter_(&mask.reshape(&signed(&shape))?, &value).map(drop)
+    Ok((mask.reshape(&signed(&shape))?, value))
 }
 
 /// The shape of `view` with `covered` axes from `axis` on replaced.
@@ -278,11 +293,10 @@ fn stretched(value: &Tensor, shape: &[usize]) -> Result<Tensor> {
         true if extra > 0 => value.reshape(&signed(&value.shape()[extra..]))?,
         _ => value.clone(),
     };
-    let layout = value.layout().broadcast_to(shape).ok_or_else(|| Error::Broadcast {
+    value.broadcast_to(shape).map_err(|_| Error::Broadcast {
         op: "setitem",
         arg: "value",
         got: ShapeText::of(value.shape()),
         to: ShapeText::of(shape),
-    })?;
-    Ok(Tensor::from_array(value.array().with_layout(layout)))
+    })
 }

@@ -1,11 +1,12 @@
 //! `index_fill`: one value to the rows along an axis that an index names.
 
-use inlay_core::{Combine, Meta, Result, axis_of};
+use inlay_core::{Combine, DType, Meta, Result, axis_of};
 
 use super::broadcast::{expect_single, stretch};
 use super::index_select::expect_vector_index;
 use super::masked_fill::Fill;
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
 use crate::{Tensor, device};
 
@@ -41,6 +42,30 @@ impl Op for IndexFill {
         device::scatter_rows(&to, base, axis, &positions, &rows, Combine::Assign)?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(&[1])
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let (g, index) = (rule.g(), rule.input(1)?);
+        rule.each(|k| match k {
+            0 => g.index_fill(&index, self.axis, 0).map(Some),
+            _ => {
+                // Every place that is named counts once, however often it is named.
+                let named = named_places(g, &index, self.axis)?;
+                g.masked_select(&named)?.sum(None, false).map(Some)
+            }
+        })
+    }
+}
+
+/// Which positions of an axis of `x` an index names, as a mask that stretches to `x`.
+pub(super) fn named_places(x: &Tensor, index: &Tensor, axis: i64) -> Result<Tensor> {
+    let axis = axis_of("index_fill", "axis", axis, x.rank())?;
+    let mut shape = vec![1; x.rank()];
+    shape[axis] = x.shape()[axis];
+    Tensor::zeros(&shape, DType::Bool)?.index_fill(index, axis as i64, true)
 }
 
 impl Tensor {
@@ -52,7 +77,7 @@ impl Tensor {
     /// another kind or shape.
     pub fn index_fill(&self, index: &Tensor, axis: i64, value: impl Into<Fill>) -> Result<Tensor> {
         let value = value.into().tensor("index_fill", self)?;
-        apply(&IndexFill { axis }, &[self, index, &value])
+        apply(IndexFill { axis }, &[self, index, &value])
     }
 
     /// [`Tensor::index_fill`] in place.
@@ -61,6 +86,6 @@ impl Tensor {
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     pub fn index_fill_(&self, index: &Tensor, axis: i64, value: impl Into<Fill>) -> Result<&Self> {
         let value = value.into().tensor("index_fill", self)?;
-        apply_in_place(&IndexFill { axis }, self, &[index, &value]).map(|()| self)
+        apply_in_place(IndexFill { axis }, self, &[index, &value]).map(|()| self)
     }
 }

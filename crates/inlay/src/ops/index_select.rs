@@ -1,10 +1,11 @@
 //! `index_select`: rows along an axis at the positions of a 1-D index.
 
-use inlay_core::{Error, Meta, Result, axis_of};
+use inlay_core::{Error, Meta, Reduce, Result, axis_of};
 
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
-use crate::{Tensor, device};
+use crate::{Scatter, Tensor, device};
 
 #[derive(Debug)]
 pub(super) struct IndexSelect {
@@ -48,6 +49,15 @@ impl Op for IndexSelect {
         device::gather_rows(&to, x, axis, &positions)?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(&[1])
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let how = Scatter::reduce(Reduce::Sum).axis(self.axis);
+        rule.each(|k| rule.zeros(k)?.scatter(&rule.input(1)?, rule.g(), how).map(Some))
+    }
 }
 
 impl Tensor {
@@ -56,6 +66,6 @@ impl Tensor {
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range.
     pub fn index_select(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
-        apply(&IndexSelect { name: "index_select", axis }, &[self, index])
+        apply(IndexSelect { name: "index_select", axis }, &[self, index])
     }
 }

@@ -4,6 +4,7 @@ use inlay_core::{Meta, Result};
 
 use super::broadcast::{expect_mask_for, expect_single, stretch};
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
 use crate::{Scalar, Tensor, device};
 
@@ -32,6 +33,18 @@ impl Op for MaskedFill {
         device::select(&to, &mask, &value, base)?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(&[1])
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let mask = rule.input(1)?;
+        rule.each(|k| match k {
+            0 => rule.g().masked_fill(&mask, 0).map(Some),
+            _ => rule.g().masked_select(&mask)?.sum(None, false).map(Some),
+        })
+    }
 }
 
 impl Tensor {
@@ -41,7 +54,7 @@ impl Tensor {
     /// A mask that is not bool or does not broadcast, a value of another kind or shape.
     pub fn masked_fill(&self, mask: &Tensor, value: impl Into<Fill>) -> Result<Tensor> {
         let value = value.into().tensor("masked_fill", self)?;
-        apply(&MaskedFill, &[self, mask, &value])
+        apply(MaskedFill, &[self, mask, &value])
     }
 
     /// [`Tensor::masked_fill`] in place.
@@ -50,7 +63,7 @@ impl Tensor {
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     pub fn masked_fill_(&self, mask: &Tensor, value: impl Into<Fill>) -> Result<&Self> {
         let value = value.into().tensor("masked_fill", self)?;
-        apply_in_place(&MaskedFill, self, &[mask, &value]).map(|()| self)
+        apply_in_place(MaskedFill, self, &[mask, &value]).map(|()| self)
     }
 }
 

@@ -1,11 +1,12 @@
 //! `masked_scatter`: elements of a source, in order, to the true places of a mask.
 
-use inlay_core::{Error, Meta, Result};
+use inlay_core::{Error, Meta, Result, Slice};
 
 use super::broadcast::{expect_mask_for, stretch};
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
-use crate::{Tensor, device};
+use crate::{SliceScatter, Tensor, device};
 
 #[derive(Debug)]
 struct MaskedScatter;
@@ -45,6 +46,26 @@ impl Op for MaskedScatter {
         device::expand(&to, base, &bits, source)?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(&[1])
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let mask = rule.input(1)?;
+        rule.each(|k| match k {
+            0 => rule.g().masked_fill(&mask, 0).map(Some),
+            _ => {
+                // The source's first elements were used, in order; the rest get nothing.
+                let used = rule.g().masked_select(&mask)?;
+                let count = rule.shape(2).iter().product();
+                let all = Tensor::zeros(&[count], used.dtype())?;
+                let first = SliceScatter::new(0, Slice::new(0, used.numel() as i64, 1));
+                let shape: Vec<i64> = rule.shape(2).iter().map(|&size| size as i64).collect();
+                all.slice_scatter(&used, &first)?.reshape(&shape).map(Some)
+            }
+        })
+    }
 }
 
 impl Tensor {
@@ -67,7 +88,7 @@ impl Tensor {
     /// A mask that is not bool or does not broadcast, dtypes that differ, a source with fewer
     /// elements than the mask selects.
     pub fn masked_scatter(&self, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
-        apply(&MaskedScatter, &[self, mask, source])
+        apply(MaskedScatter, &[self, mask, source])
     }
 
     /// [`Tensor::masked_scatter`] in place.
@@ -75,6 +96,6 @@ impl Tensor {
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     pub fn masked_scatter_(&self, mask: &Tensor, source: &Tensor) -> Result<&Self> {
-        apply_in_place(&MaskedScatter, self, &[mask, source]).map(|()| self)
+        apply_in_place(MaskedScatter, self, &[mask, source]).map(|()| self)
     }
 }

@@ -5,6 +5,7 @@ use smallvec::smallvec;
 
 use super::broadcast::{expect_mask_for, stretch};
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
@@ -30,6 +31,15 @@ impl Op for MaskedSelect {
         device::compress(&to, x, &bits)?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(&[1])
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let mask = rule.input(1)?;
+        rule.each(|k| rule.zeros(k)?.masked_scatter(&mask, rule.g()).map(Some))
+    }
 }
 
 impl Tensor {
@@ -39,6 +49,6 @@ impl Tensor {
     /// # Errors
     /// A mask that is not bool or does not broadcast.
     pub fn masked_select(&self, mask: &Tensor) -> Result<Tensor> {
-        apply(&MaskedSelect, &[self, mask])
+        apply(MaskedSelect, &[self, mask])
     }
 }

@@ -1,13 +1,18 @@
 //! `put_along_axis`: single elements to the positions of an index of the tensor's rank.
 
-use inlay_core::{Combine, Dim, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of};
+use inlay_core::{
+    Combine, DType, Dim, Error, Layout, Meta, Reduce, Result, ShapeText, Slice, axis_of,
+};
 
 use super::broadcast::{expect_stretch, stretch};
+use super::nd::checked_index;
 use super::scatter::expect_defined;
+use super::scatter_grad::{Scattered, reads};
 use super::take_along_axis::index_shape;
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
-use crate::{Tensor, device};
+use crate::{SliceScatter, Tensor, device};
 
 /// How [`Tensor::put_along_axis`] writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,6 +105,73 @@ impl Op for PutAlongAxis {
         device::scatter_elements(&to, base, axis, index, &values, self.combine)?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        let (x, values, y) = reads(self.combine);
+        let inputs = u32::from(x) | 1 << 1 | u32::from(values) << 2;
+        Saves { inputs, output: y }
+    }
+
+    /// Over all elements in one row it is a scatter, and so is its gradient.
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let shape = rule.shape(0);
+        let axis = axis_of(self.name(), "axis", self.axis, shape.len())?;
+        let index = rule.input(1)?;
+        let mut entries = if self.broadcast { shape.clone() } else { index.shape().to_vec() };
+        entries[axis] = index.shape()[axis];
+        let corner = entries.iter().enumerate().fold(SliceScatter::default(), |at, (k, &size)| {
+            at.and(k as i64, Slice::new(0, size as i64, 1))
+        });
+        let stretch = |values: Tensor| match self.broadcast {
+            true => values.broadcast_to(&entries),
+            false => values.slice(&corner),
+        };
+        let (read_x, read_values, read_y) = reads(self.combine);
+        let flat = |tensor: Tensor| tensor.reshape(&[-1]);
+        let g = flat(rule.g().clone())?;
+        let scattered = Scattered {
+            combine: self.combine,
+            axis: 0,
+            g: &g,
+            index: flat(flat_index(&index, axis, &shape, &entries)?)?,
+            x: read_x.then(|| rule.input(0).and_then(flat)).transpose()?,
+            updates: read_values
+                .then(|| rule.input(2).and_then(stretch).and_then(flat))
+                .transpose()?,
+            y: read_y.then(|| rule.output().and_then(flat)).transpose()?,
+        };
+        let sizes = |shape: &[usize]| shape.iter().map(|&size| size as i64).collect::<Vec<_>>();
+        rule.each(|k| match k {
+            0 => scattered.to_base()?.reshape(&sizes(&shape)).map(Some),
+            _ => {
+                let grad = scattered.to_updates()?.reshape(&sizes(&entries))?;
+                match self.broadcast {
+                    true => grad.shrink_to(&rule.shape(2)).map(Some),
+                    false => rule.zeros(2)?.slice_scatter(&grad, &corner).map(Some),
+                }
+            }
+        })
+    }
+}
+
+/// Where each entry's place is among all elements of `shape` in row-major order.
+fn flat_index(index: &Tensor, axis: usize, shape: &[usize], entries: &[usize]) -> Result<Tensor> {
+    let mut step = 1;
+    let mut flat = Tensor::zeros(entries, DType::I64)?;
+    for k in (0..shape.len()).rev() {
+        let size = shape[k];
+        let at = if k == axis {
+            checked_index("put_along_axis", index, axis, size)?
+        } else {
+            let mut along = vec![1; shape.len()];
+            along[k] = entries[k] as i64;
+            Tensor::arange(0, entries[k] as i64, 1, DType::I64)?.reshape(&along)?
+        };
+        let step_tensor = Tensor::scalar("put_along_axis", "step", step, DType::I64)?;
+        flat = flat.add(&at.multiply(&step_tensor)?)?;
+        step *= size as i64;
+    }
+    Ok(flat)
 }
 
 impl Tensor {
@@ -115,7 +187,7 @@ impl Tensor {
         values: &Tensor,
         how: PutAlongAxis,
     ) -> Result<Tensor> {
-        apply(&how, &[self, index, values])
+        apply(how, &[self, index, values])
     }
 
     /// [`Tensor::put_along_axis`] in place.
@@ -128,6 +200,6 @@ impl Tensor {
         values: &Tensor,
         how: PutAlongAxis,
     ) -> Result<&Self> {
-        apply_in_place(&how, self, &[index, values]).map(|()| self)
+        apply_in_place(how, self, &[index, values]).map(|()| self)
     }
 }

@@ -7,11 +7,12 @@ use inlay_core::{Dims, Layout, Meta, Result, expect_shape};
 use smallvec::{SmallVec, smallvec};
 
 use crate::array::Array;
+use crate::autograd::{Grads, Rule};
 use crate::device;
-use crate::funnel::{Op, Out};
+use crate::funnel::{Op, Out, apply};
 
 /// A part of a tensor.
-pub(crate) trait Region: fmt::Debug + Send + Sync {
+pub(crate) trait Region: Clone + fmt::Debug + Send + Sync + 'static {
     /// What reading it is called.
     fn read_name(&self) -> &'static str;
     /// What writing it is called, and its two arguments.
@@ -44,6 +45,10 @@ impl<R: Region> Op for Read<R> {
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
         let [x] = inputs else { unreachable!("one input") };
         Ok(x.with_layout(self.0.layout(&x.layout)?))
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|k| apply(Write(self.0.clone()), &[&rule.zeros(k)?, rule.g()]).map(Some))
     }
 }
 
@@ -80,5 +85,13 @@ impl<R: Region> Op for Write<R> {
         }
         device::copy(&to.with_layout(self.0.layout(&to.layout)?), source)?;
         Ok(to)
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let g = rule.g();
+        rule.each(|k| match k {
+            0 => apply(Write(self.0.clone()), &[g, &rule.zeros(1)?]).map(Some),
+            _ => apply(Read(self.0.clone()), &[g]).map(Some),
+        })
     }
 }

@@ -4,9 +4,11 @@ use inlay_core::{
     Combine, Dim, Error, Meta, Reduce, Result, ShapeText, Slice, axis_of, expect_shape,
 };
 
+use super::scatter_grad::{Scattered, reads};
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
-use crate::{Tensor, device};
+use crate::{SliceScatter, Tensor, device};
 
 /// How [`Tensor::scatter`] writes: `x[index[i]] (op)= updates[i]` along an axis.
 ///
@@ -131,6 +133,45 @@ impl Op for Scatter {
         device::scatter_rows(&to, base, axis, &positions, &updates, self.combine)?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        let (x, updates, y) = reads(self.combine);
+        let inputs = u32::from(x) | 1 << 1 | u32::from(updates) << 2;
+        Saves { inputs, output: y }
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let axis = axis_of(self.name(), "axis", self.axis, rule.meta(0).rank())?;
+        let (read_x, read_updates, read_y) = reads(self.combine);
+        let index = rule.input(1)?.reshape(&[-1])?;
+        // The updates as rows: with the axis that a 0-D index lacks, without those past the index.
+        let mut rows = rule.shape(2);
+        if rule.meta(1).rank() == 0 {
+            rows.insert(axis, 1);
+        }
+        let rows: Vec<i64> = rows.iter().map(|&size| size as i64).collect();
+        let used = SliceScatter::new(axis as i64, Slice::new(0, index.numel() as i64, 1));
+        let scattered = Scattered {
+            combine: self.combine,
+            axis,
+            g: rule.g(),
+            x: read_x.then(|| rule.input(0)).transpose()?,
+            updates: match read_updates {
+                true => Some(rule.input(2)?.reshape(&rows)?.slice(&used)?),
+                false => None,
+            },
+            y: read_y.then(|| rule.output()).transpose()?,
+            index,
+        };
+        rule.each(|k| match k {
+            0 => scattered.to_base().map(Some),
+            _ => {
+                let shape: Vec<i64> = rule.shape(2).iter().map(|&size| size as i64).collect();
+                let all = rule.zeros(2)?.reshape(&rows)?;
+                all.slice_scatter(&scattered.to_updates()?, &used)?.reshape(&shape).map(Some)
+            }
+        })
+    }
 }
 
 impl Tensor {
@@ -153,7 +194,7 @@ impl Tensor {
     /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that the
     /// dtype does not have.
     pub fn scatter(&self, index: &Tensor, updates: &Tensor, how: Scatter) -> Result<Tensor> {
-        apply(&how, &[self, index, updates])
+        apply(how, &[self, index, updates])
     }
 
     /// [`Tensor::scatter`] in place.
@@ -161,6 +202,6 @@ impl Tensor {
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     pub fn scatter_(&self, index: &Tensor, updates: &Tensor, how: Scatter) -> Result<&Self> {
-        apply_in_place(&how, self, &[index, updates]).map(|()| self)
+        apply_in_place(how, self, &[index, updates]).map(|()| self)
     }
 }

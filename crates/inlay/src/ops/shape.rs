@@ -4,6 +4,7 @@ use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, axis_of, broadcast_d
 
 use super::broadcast::stretch;
 use crate::array::Array;
+use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
@@ -62,6 +63,13 @@ impl Op for Reshape {
         let layout = layout.unwrap_or_else(|| unreachable!("contiguous elements take any shape"));
         Ok(copy.with_layout(layout))
     }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|k| {
+            let shape: Vec<i64> = rule.shape(k).iter().map(|&size| size as i64).collect();
+            rule.g().reshape(&shape).map(Some)
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -98,6 +106,15 @@ impl Op for Transpose {
         let [x] = inputs else { unreachable!("one input") };
         Ok(x.with_layout(x.layout.transpose(&self.axes(x.shape().len())?)))
     }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let axes = self.axes(rule.g().rank())?;
+        let mut back = vec![0; axes.len()];
+        for (to, &from) in axes.iter().enumerate() {
+            back[from] = to as i64;
+        }
+        rule.each(|_| rule.g().transpose(&back).map(Some))
+    }
 }
 
 #[derive(Debug)]
@@ -125,6 +142,10 @@ impl Op for BroadcastTo {
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
         stretch(self.name(), "x", inputs[0], &self.shape)
     }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|k| rule.g().shrink_to(&rule.shape(k)).map(Some))
+    }
 }
 
 impl Tensor {
@@ -134,7 +155,7 @@ impl Tensor {
     /// # Errors
     /// A shape of another number of elements, or with sizes that are none.
     pub fn reshape(&self, shape: &[i64]) -> Result<Tensor> {
-        apply(&Reshape { shape: shape.to_vec() }, &[self])
+        apply(Reshape { shape: shape.to_vec() }, &[self])
     }
 
     /// The axes in another order, as a view.
@@ -142,7 +163,7 @@ impl Tensor {
     /// # Errors
     /// A `perm` that does not name each axis once.
     pub fn transpose(&self, perm: &[i64]) -> Result<Tensor> {
-        apply(&Transpose { perm: perm.to_vec() }, &[self])
+        apply(Transpose { perm: perm.to_vec() }, &[self])
     }
 
     /// Stretched to `shape` by NumPy's rules, as a view whose repeated elements are the same.
@@ -150,6 +171,6 @@ impl Tensor {
     /// # Errors
     /// A shape to which this one does not stretch.
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Tensor> {
-        apply(&BroadcastTo { shape: shape.to_vec() }, &[self])
+        apply(BroadcastTo { shape: shape.to_vec() }, &[self])
     }
 }

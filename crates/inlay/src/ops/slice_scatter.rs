@@ -128,7 +128,7 @@ impl Tensor {
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis out of range or named twice, a step of 0.
     pub fn slice_scatter(&self, y: &Tensor, at: &SliceScatter) -> Result<Tensor> {
-        apply(&Write(at.clone()), &[self, y])
+        apply(Write(at.clone()), &[self, y])
     }
 
     /// [`Tensor::slice_scatter`] in place.
@@ -136,7 +136,7 @@ impl Tensor {
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     pub fn slice_scatter_(&self, y: &Tensor, at: &SliceScatter) -> Result<&Self> {
-        apply_in_place(&Write(at.clone()), self, &[y]).map(|()| self)
+        apply_in_place(Write(at.clone()), self, &[y]).map(|()| self)
     }
 
     /// The slices `at`, as a view.
@@ -144,6 +144,6 @@ impl Tensor {
     /// # Errors
     /// An axis out of range or named twice, a step of 0.
     pub fn slice(&self, at: &SliceScatter) -> Result<Tensor> {
-        apply(&Read(at.clone()), &[self])
+        apply(Read(at.clone()), &[self])
     }
 }

@@ -1,10 +1,11 @@
 //! `take_along_axis`: single elements at the positions of an index of the tensor's rank.
 
-use inlay_core::{Dim, Error, Meta, Result, ShapeText, axis_of};
+use inlay_core::{Dim, Error, Meta, Reduce, Result, ShapeText, axis_of};
 
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
-use crate::{Tensor, device};
+use crate::{PutAlongAxis, Tensor, device};
 
 #[derive(Debug)]
 struct TakeAlongAxis {
@@ -72,6 +73,15 @@ impl Op for TakeAlongAxis {
         device::gather_elements(&to, &x.with_layout(part), axis, &positions, &layout)?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(&[1])
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let how = PutAlongAxis::reduce(self.axis, Reduce::Sum).broadcast(self.broadcast);
+        rule.each(|k| rule.zeros(k)?.put_along_axis(&rule.input(1)?, rule.g(), how).map(Some))
+    }
 }
 
 impl Tensor {
@@ -84,6 +94,6 @@ impl Tensor {
     /// An index whose shape does not fit or that is not of integers, an axis or an index out of
     /// range.
     pub fn take_along_axis(&self, index: &Tensor, axis: i64, broadcast: bool) -> Result<Tensor> {
-        apply(&TakeAlongAxis { axis, broadcast }, &[self, index])
+        apply(TakeAlongAxis { axis, broadcast }, &[self, index])
     }
 }

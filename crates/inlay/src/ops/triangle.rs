@@ -3,10 +3,11 @@
 use inlay_core::{Meta, Result, Triangle};
 
 use crate::array::Array;
+use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct KeepTriangle {
     triangle: Triangle,
     diagonal: i64,
@@ -32,6 +33,10 @@ impl Op for KeepTriangle {
         device::keep_triangle(&to, x, self.triangle, self.diagonal)?;
         Ok(to)
     }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|_| apply(*self, &[rule.g()]).map(Some))
+    }
 }
 
 impl Tensor {
@@ -40,7 +45,7 @@ impl Tensor {
     /// # Errors
     /// Fewer than two dimensions.
     pub fn tril(&self, diagonal: i64) -> Result<Tensor> {
-        apply(&KeepTriangle { triangle: Triangle::Lower, diagonal }, &[self])
+        apply(KeepTriangle { triangle: Triangle::Lower, diagonal }, &[self])
     }
 
     /// A copy that is 0 below the diagonal `diagonal` of the last two axes.
@@ -48,6 +53,6 @@ impl Tensor {
     /// # Errors
     /// Fewer than two dimensions.
     pub fn triu(&self, diagonal: i64) -> Result<Tensor> {
-        apply(&KeepTriangle { triangle: Triangle::Upper, diagonal }, &[self])
+        apply(KeepTriangle { triangle: Triangle::Upper, diagonal }, &[self])
     }
 }

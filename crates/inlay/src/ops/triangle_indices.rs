@@ -4,6 +4,7 @@ use inlay_core::{DType, Dim, Error, Meta, Result, Triangle};
 use smallvec::smallvec;
 
 use crate::array::Array;
+use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
@@ -69,6 +70,14 @@ impl Op for TriangleIndices {
         device::triangle_indices(&to, self.triangle, (rows, cols), self.offset)?;
         Ok(to)
     }
+
+    fn is_differentiable(&self) -> bool {
+        false
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|_| Ok(None))
+    }
 }
 
 impl Tensor {
@@ -85,7 +94,7 @@ impl Tensor {
     /// # Errors
     /// Negative sizes, a dtype that is not an integer or can't hold the largest index.
     pub fn tril_indices(row: i64, col: i64, offset: i64, dtype: DType) -> Result<Tensor> {
-        apply(&TriangleIndices { triangle: Triangle::Lower, row, col, offset, dtype }, &[])
+        apply(TriangleIndices { triangle: Triangle::Lower, row, col, offset, dtype }, &[])
     }
 
     /// As [`Tensor::tril_indices`], of the entries with `c - r >= offset`.
@@ -93,6 +102,6 @@ impl Tensor {
     /// # Errors
     /// As there.
     pub fn triu_indices(row: i64, col: i64, offset: i64, dtype: DType) -> Result<Tensor> {
-        apply(&TriangleIndices { triangle: Triangle::Upper, row, col, offset, dtype }, &[])
+        apply(TriangleIndices { triangle: Triangle::Upper, row, col, offset, dtype }, &[])
     }
 }

@@ -4,6 +4,7 @@ use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
 
 use super::broadcast::{common, sizes, stretch};
 use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
@@ -39,6 +40,22 @@ impl Op for Where {
         device::select(&to, &condition, &x, Some(&y))?;
         Ok(to)
     }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(&[0])
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let (g, condition) = (rule.g(), rule.input(0)?);
+        let nothing = Tensor::zeros(&[], g.dtype())?;
+        rule.each(|k| {
+            let grad = match k {
+                1 => condition.choose(g, &nothing)?,
+                _ => condition.choose(&nothing, g)?,
+            };
+            grad.shrink_to(&rule.shape(k)).map(Some)
+        })
+    }
 }
 
 impl Tensor {
@@ -47,6 +64,6 @@ impl Tensor {
     /// # Errors
     /// A condition that is not bool, dtypes that differ, shapes that don't broadcast together.
     pub fn choose(&self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
-        apply(&Where, &[self, x, y])
+        apply(Where, &[self, x, y])
     }
 }

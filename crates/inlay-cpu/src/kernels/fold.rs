@@ -1,0 +1,205 @@
+//! Folds over axes, by a tree whose shape depends on the number of elements alone.
+//!
+//! Elements are folded in blocks, each in a fixed number of lanes, and the blocks pairwise:
+//! the same result with any number of threads, and closer to the exact one than a plain loop.
+
+use std::marker::PhantomData;
+
+use half::{bf16, f16};
+use inlay_core::{Fold, Layout, Result};
+use num_complex::{Complex32, Complex64};
+
+use super::positions::Shared;
+use crate::memory::{Plain, Scratch};
+use crate::number::{Ordered, dispatch};
+use crate::walk::Walk;
+use crate::{Bool8, Dst, Src, threads};
+
+/// Elements that are folded without a tree.
+const BLOCK: usize = 1024;
+/// Partial results kept side by side in a block, so that they don't wait for each other.
+const LANES: usize = 8;
+
+/// A fold of numbers: in which type, and how the result is stored.
+trait Folding {
+    type Number: Copy;
+    type Acc: Plain;
+    type Stored;
+    /// Joining it changes nothing, not even the sign of a zero.
+    const NOTHING: Self::Acc;
+    /// The fold of no numbers.
+    const EMPTY: Self::Acc;
+    fn lift(number: Self::Number) -> Self::Acc;
+    fn join(a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// The result of `count` numbers.
+    fn store(acc: Self::Acc, count: usize) -> Self::Stored;
+}
+
+struct Sum<T>(PhantomData<T>);
+struct Mean<T>(PhantomData<T>);
+struct Prod<T>(PhantomData<T>);
+struct Amax<T>(PhantomData<T>);
+struct Amin<T>(PhantomData<T>);
+
+macro_rules! folding {
+    ($($fold:ident<$t:ty>, $acc:ty => $stored:ty, $nothing:expr, $empty:expr, $lift:expr, $join:expr, $store:expr);*
+        $(;)?) => { $(
+        impl Folding for $fold<$t> {
+            type Number = $t;
+            type Acc = $acc;
+            type Stored = $stored;
+            const NOTHING: $acc = $nothing;
+            const EMPTY: $acc = $empty;
+            #[inline]
+            fn lift(number: $t) -> $acc { ($lift)(number) }
+            #[inline]
+            fn join(a: $acc, b: $acc) -> $acc { ($join)(a, b) }
+            fn store(acc: $acc, count: usize) -> $stored { ($store)(acc, count) }
+        }
+    )* };
+}
+macro_rules! folding_integer {
+    ($($t:ty),*) => { folding!($(
+        // A sign-extended u64 that wraps holds the bits of a wrapping i64.
+        Sum<$t>, u64 => u64, 0, 0, |x| x as i64 as u64, u64::wrapping_add, |s, _| s;
+        Mean<$t>, i128 => $t, 0, 0, |x| x as i128, |a, b| a + b, |s: i128, n| s.div_euclid(n as i128) as $t;
+        Prod<$t>, u64 => u64, 1, 1, |x| x as i64 as u64, u64::wrapping_mul, |s, _| s;
+        Amax<$t>, i128 => $t, <$t>::MIN as i128, 0, |x| x as i128, Ord::max, |s, _| s as $t;
+        Amin<$t>, i128 => $t, <$t>::MAX as i128, 0, |x| x as i128, Ord::min, |s, _| s as $t;
+    )*); };
+}
+macro_rules! folding_float {
+    ($($t:ty, $acc:ty, $lift:expr, $store:expr);* $(;)?) => { folding!($(
+        Mean<$t>, $acc => $t, -0.0, 0.0, $lift, |a, b| a + b, |s, n| ($store)(s / n as $acc, n);
+        Sum<$t>, $acc => $t, -0.0, 0.0, $lift, |a, b| a + b, $store;
+        Prod<$t>, $acc => $t, 1.0, 1.0, $lift, |a, b| a * b, $store;
+        Amax<$t>, $acc => $t, <$acc>::NEG_INFINITY, 0.0, $lift, <$acc as Ordered>::max, $store;
+        Amin<$t>, $acc => $t, <$acc>::INFINITY, 0.0, $lift, <$acc as Ordered>::min, $store;
+    )*); };
+}
+folding_integer!(u8, i8, u16, i16, u32, i32, u64, i64);
+folding_float!(
+    f16, f32, f16::to_f32, |s, _| f16::from_f32(s);
+    bf16, f32, bf16::to_f32, |s, _| bf16::from_f32(s);
+    f32, f32, |x| x, |s, _| s;
+    f64, f64, |x| x, |s, _| s;
+);
+folding!(
+    Sum<Bool8>, u64 => u64, 0, 0, |x: Bool8| u64::from(x.get()), u64::wrapping_add, |s, _| s;
+    Mean<Bool8>, u64 => u8, 0, 0, |x: Bool8| u64::from(x.get()), |a, b| a | b, |s, _| s as u8;
+    Prod<Bool8>, u64 => u64, 1, 1, |x: Bool8| u64::from(x.get()), u64::wrapping_mul, |s, _| s;
+    Amax<Bool8>, u8 => u8, 0, 0, |x: Bool8| u8::from(x.get()), |a, b| a | b, |s, _| s;
+    Amin<Bool8>, u8 => u8, 1, 0, |x: Bool8| u8::from(x.get()), |a, b| a & b, |s, _| s;
+    Sum<Complex32>, Complex32 => Complex32, Complex32::new(-0.0, -0.0), Complex32::new(0.0, 0.0), |x| x, |a, b| a + b, |s, _| s;
+    Sum<Complex64>, Complex64 => Complex64, Complex64::new(-0.0, -0.0), Complex64::new(0.0, 0.0), |x| x, |a, b| a + b, |s, _| s;
+    Mean<Complex32>, Complex32 => Complex32, Complex32::new(-0.0, -0.0), Complex32::new(0.0, 0.0), |x| x,
+        |a, b| a + b, |s, n| s / n as f32;
+    Mean<Complex64>, Complex64 => Complex64, Complex64::new(-0.0, -0.0), Complex64::new(0.0, 0.0), |x| x,
+        |a, b| a + b, |s, n| s / n as f64;
+    Prod<Complex32>, Complex32 => Complex32, Complex32::new(1.0, 0.0), Complex32::new(1.0, 0.0), |x| x, |a, b| a * b, |s, _| s;
+    Prod<Complex64>, Complex64 => Complex64, Complex64::new(1.0, 0.0), Complex64::new(1.0, 0.0), |x| x, |a, b| a * b, |s, _| s;
+);
+
+/// Folds `src` over the axes for which `over` is true into `dst`, which has the remaining ones.
+///
+/// Sums and products of integers and bools wrap in 64 bits; 16-bit floats are folded in 32 and
+/// rounded once. The largest and smallest of no elements is for the caller to refuse.
+pub fn fold(how: Fold, dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
+    dst.expect_apart(&src);
+    let dtype = src.dtype();
+    let refused = || -> Result<()> { unreachable!("inference refuses an order of {dtype}") };
+    match how {
+        Fold::Sum => dispatch!(dtype, T => fold_of::<Sum<T>>(dst, src, over)),
+        Fold::Mean => dispatch!(dtype, T => fold_of::<Mean<T>>(dst, src, over)),
+        Fold::Prod => dispatch!(dtype, T => fold_of::<Prod<T>>(dst, src, over)),
+        Fold::Amax => {
+            dispatch!(ordered dtype, T => fold_of::<Amax<T>>(dst, src, over), else refused())
+        }
+        Fold::Amin => {
+            dispatch!(ordered dtype, T => fold_of::<Amin<T>>(dst, src, over), else refused())
+        }
+    }
+}
+
+fn fold_of<F: Folding>(dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
+    assert_eq!(dst.dtype().size(), size_of::<F::Stored>(), "the result's dtype");
+    let layout = src.layout();
+    let part = |summed: bool| {
+        let axes = (0..layout.rank()).filter(|&axis| over[axis] == summed);
+        let (shape, strides) = axes.map(|a| (layout.shape()[a], layout.strides()[a])).unzip();
+        Layout::strided(shape, strides, 0)
+    };
+    let (kept, summed) = (part(false), part(true));
+    let outer = Walk::new([dst.layout(), &kept]);
+    let inner = Walk::new([&summed]);
+    if outer.len() == 0 {
+        return Ok(());
+    }
+    let blocks = inner.len().div_ceil(BLOCK).max(1);
+    let mut sums = Scratch::<F::Acc>::new(outer.len().saturating_mul(blocks))?;
+    let shared = Shared(sums.as_mut_ptr());
+    let cost = inner.len().min(BLOCK).saturating_mul(size_of::<F::Number>());
+    threads::split(sums.len(), cost, |range| {
+        for item in range {
+            let (at, block) = (item / blocks, item % blocks);
+            let elements = block * BLOCK..((block + 1) * BLOCK).min(inner.len());
+            let mut origin = src.origin();
+            // SAFETY: the outer walk stays inside of the kept axes.
+            outer.runs(at..at + 1, |run| origin = unsafe { origin.offset(run.offsets[1]) });
+            let total = block_of::<F>(&inner, origin, elements);
+            // SAFETY: each item has its own place.
+            unsafe { shared.get().add(item).write(total) };
+        }
+    });
+    outer.runs(0..outer.len(), |run| {
+        for k in 0..run.len {
+            let first = (run.position + k) * blocks;
+            let total = tree::<F>(&mut sums[first..first + blocks]);
+            // SAFETY: the walk stays inside of `dst`.
+            unsafe {
+                let to = dst.origin().offset(run.offsets[0] + k as isize * run.strides[0]);
+                to.cast::<F::Stored>().write_unaligned(F::store(total, inner.len()));
+            }
+        }
+    });
+    Ok(())
+}
+
+fn block_of<F: Folding>(
+    inner: &Walk<1>,
+    origin: *const u8,
+    elements: std::ops::Range<usize>,
+) -> F::Acc {
+    if elements.is_empty() {
+        return F::EMPTY;
+    }
+    let mut lanes = [F::NOTHING; LANES];
+    let first = elements.start;
+    inner.runs(elements, |run| {
+        for k in 0..run.len {
+            let lane = (run.position - first + k) % LANES;
+            // SAFETY: the walk stays inside of the summed axes.
+            let value = unsafe {
+                let at = run.offsets[0] + k as isize * run.strides[0];
+                origin.offset(at).cast::<F::Number>().read_unaligned()
+            };
+            lanes[lane] = F::join(lanes[lane], F::lift(value));
+        }
+    });
+    tree::<F>(&mut lanes)
+}
+
+/// Joins neighbours until one is left.
+fn tree<F: Folding>(values: &mut [F::Acc]) -> F::Acc {
+    let mut len = values.len();
+    while len > 1 {
+        for k in 0..len / 2 {
+            values[k] = F::join(values[2 * k], values[2 * k + 1]);
+        }
+        if len % 2 == 1 {
+            values[len / 2] = values[len - 1];
+        }
+        len = len.div_ceil(2);
+    }
+    values[0]
+}

@@ -1,0 +1,294 @@
+//! Backward: walks the tape from results to leaves, each node once all of its users are done.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use inlay_core::{DType, Error, Result, expect_shape};
+
+use super::history::{Hook, Leaf, lock};
+use super::mode::NoGrad;
+use super::node::{Edge, Node};
+use super::rule::Rule;
+use crate::Tensor;
+
+/// How [`Tensor::grad_of`] works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GradOptions {
+    /// Record the computation of the gradients, so that they can be differentiated themselves.
+    pub create_graph: bool,
+    /// Keep what backward needs, so that it can be done again; `create_graph` does so too.
+    pub retain_graph: bool,
+    /// Give `None` for an input on which the outputs don't depend, instead of an error.
+    pub allow_unused: bool,
+}
+
+/// A gradient that is being added up, in 32 bits for 16-bit floats.
+struct Sum {
+    total: Tensor,
+    parts: usize,
+}
+
+impl Sum {
+    fn add(slot: &mut Option<Sum>, part: Tensor) -> Result<()> {
+        *slot = Some(match slot.take() {
+            None => Sum { total: part, parts: 1 },
+            Some(Sum { total, parts: 1 }) => {
+                Sum { total: total.widened()?.add(&part.widened()?)?, parts: 2 }
+            }
+            Some(Sum { total, parts }) => {
+                Sum { total: total.add(&part.widened()?)?, parts: parts + 1 }
+            }
+        });
+        Ok(())
+    }
+}
+
+/// What is known of a node during one backward.
+struct Visit {
+    /// Kept, so that its address stays its own.
+    _node: Arc<Node>,
+    /// Users whose gradients are still to come.
+    waiting: usize,
+    sum: Option<Sum>,
+}
+
+type Address = usize;
+
+#[derive(Default)]
+struct Pass {
+    nodes: HashMap<Address, Visit>,
+    leaves: HashMap<Address, (Arc<Leaf>, Option<Sum>)>,
+    /// Gradients at nodes that were asked for, by their address.
+    caught: HashMap<Address, Option<Tensor>>,
+}
+
+fn address<T>(of: &Arc<T>) -> Address {
+    Arc::as_ptr(of).cast::<()>() as Address
+}
+
+impl Pass {
+    /// Finds all nodes below `edge` and counts their users.
+    fn explore(&mut self, edge: &Edge) {
+        let mut stack = vec![edge.clone()];
+        while let Some(edge) = stack.pop() {
+            let Edge::Node(link) = edge else { continue };
+            let Some(node) = link.node() else { continue };
+            let known = self.nodes.contains_key(&address(node));
+            let visit = self.nodes.entry(address(node)).or_insert_with(|| Visit {
+                _node: Arc::clone(node),
+                waiting: 0,
+                sum: None,
+            });
+            visit.waiting += 1;
+            if !known {
+                stack.extend(node.edges.iter().cloned());
+            }
+        }
+    }
+
+    fn give(&mut self, edge: &Edge, grad: Option<Tensor>) -> Result<Option<Arc<Node>>> {
+        match edge {
+            Edge::None => Ok(None),
+            Edge::Leaf(leaf) => {
+                let entry = self.leaves.entry(address(leaf));
+                let (_, sum) = entry.or_insert_with(|| (Arc::clone(leaf), None));
+                if let Some(grad) = grad {
+                    Sum::add(sum, grad)?;
+                }
+                Ok(None)
+            }
+            Edge::Node(link) => {
+                let Some(node) = link.node() else { return Ok(None) };
+                let Some(visit) = self.nodes.get_mut(&address(node)) else { return Ok(None) };
+                if let Some(grad) = grad {
+                    Sum::add(&mut visit.sum, grad)?;
+                }
+                visit.waiting -= 1;
+                Ok((visit.waiting == 0).then(|| Arc::clone(node)))
+            }
+        }
+    }
+
+    fn run(&mut self, roots: Vec<(Edge, Tensor)>, keep: bool) -> Result<()> {
+        for (edge, _) in &roots {
+            self.explore(edge);
+        }
+        let mut ready = Vec::new();
+        for (edge, grad) in roots {
+            ready.extend(self.give(&edge, Some(grad))?);
+        }
+        while let Some(node) = ready.pop() {
+            let sum = self.nodes.get_mut(&address(&node)).and_then(|visit| visit.sum.take());
+            let grad = match sum {
+                Some(sum) => Some(finish(sum, &node.hooks, node.dtype)?),
+                None => None,
+            };
+            if let Some(slot) = self.caught.get_mut(&address(&node)) {
+                slot.clone_from(&grad);
+            }
+            let grads = match &grad {
+                Some(upstream) => {
+                    let saved = node.saved()?;
+                    let rule = Rule { node: &node, saved: &saved, upstream };
+                    node.op.grad(&rule)?
+                }
+                None => node.edges.iter().map(|_| None).collect(),
+            };
+            if !keep {
+                node.free();
+            }
+            for (edge, grad) in node.edges.iter().zip(grads) {
+                ready.extend(self.give(edge, grad)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The added-up gradient, in the tensor's dtype, after the hooks.
+fn finish(sum: Sum, hooks: &Mutex<Vec<Hook>>, dtype: DType) -> Result<Tensor> {
+    let mut grad = sum.total.narrowed(dtype)?;
+    // Cloned, so that a hook may register another.
+    let hooks: Vec<Hook> = lock(hooks).clone();
+    for hook in hooks {
+        if let Some(other) = hook(&grad)? {
+            other.meta().expect_dtype_of("hook", "gradient", &grad.meta(), "tensor")?;
+            expect_shape("hook", "gradient", &other.meta().shape, &grad.meta().shape)?;
+            grad = other;
+        }
+    }
+    Ok(grad)
+}
+
+/// The gradient to start from: as given, or 1 for a single element.
+fn seed(op: &'static str, output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
+    match given {
+        Some(grad) => {
+            grad.meta().expect_dtype_of(op, "grad", &output.meta(), "output")?;
+            expect_shape(op, "grad", &grad.meta().shape, &output.meta().shape)?;
+            Ok(grad.clone())
+        }
+        None if output.numel() == 1 => Tensor::ones(output.shape(), output.dtype()),
+        None => {
+            let got = format!("left out for a tensor of {} elements", output.numel());
+            let expected = "a gradient of its shape".into();
+            Err(Error::Argument { op, arg: "grad", got, expected })
+        }
+    }
+}
+
+fn expect_tracked(op: &'static str, output: &Tensor) -> Result<Edge> {
+    match output.edge() {
+        Edge::None => {
+            let got = "a tensor with stop_gradient".into();
+            let expected = "one computed from a tensor that wants a gradient".into();
+            Err(Error::Argument { op, arg: "output", got, expected })
+        }
+        edge => Ok(edge),
+    }
+}
+
+impl Tensor {
+    /// Adds to the gradient of every leaf that this tensor was computed from.
+    ///
+    /// `grad` is the gradient of this tensor, 1 if it has a single element. What the graph kept is
+    /// freed on the way unless `retain_graph`.
+    ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0], &[2])?.with_gradient()?;
+    /// x.multiply(&x)?.sum(None, false)?.backward(None, false)?;
+    /// assert_eq!(x.grad().expect("it was asked for").to_vec::<f32>()?, [2.0, 4.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A tensor without history, a gradient that does not fit, memory that a rule needs and that was
+    /// written in place since, a graph that was freed. Then no leaf has changed.
+    pub fn backward(&self, grad: Option<&Tensor>, retain_graph: bool) -> Result<()> {
+        let op = "backward";
+        let edge = expect_tracked(op, self)?;
+        let seed = seed(op, self, grad)?;
+        let _off = NoGrad::set(false);
+        let mut pass = Pass::default();
+        pass.run(vec![(edge, seed)], retain_graph)?;
+        let mut totals = Vec::new();
+        for (leaf, sum) in pass.leaves.into_values() {
+            let Some(sum) = sum else { continue };
+            let part = finish(sum, &leaf.hooks, leaf.meta.dtype)?;
+            let old = lock(&leaf.grad).clone();
+            let total = match old {
+                Some(old) => old.add(&part)?,
+                // A rule may hand on a view of what it got; the collected gradient is its own.
+                None => part.copy()?,
+            };
+            totals.push((leaf, total));
+        }
+        for (leaf, total) in totals {
+            *lock(&leaf.grad) = Some(total);
+        }
+        Ok(())
+    }
+
+    /// The gradients of `outputs` with respect to `inputs`, without touching what leaves have
+    /// collected. `seeds` are the gradients of the outputs, as in [`Tensor::backward`].
+    ///
+    /// # Errors
+    /// As [`Tensor::backward`]; also inputs on which the outputs don't depend, unless allowed.
+    pub fn grad_of(
+        outputs: &[&Tensor],
+        inputs: &[&Tensor],
+        seeds: &[Option<&Tensor>],
+        options: GradOptions,
+    ) -> Result<Vec<Option<Tensor>>> {
+        let op = "grad";
+        if !seeds.is_empty() && seeds.len() != outputs.len() {
+            let (got, expected) = (seeds.len().to_string(), format!("{}", outputs.len()));
+            return Err(Error::Argument { op, arg: "grad_outputs", got, expected });
+        }
+        let roots = outputs.iter().enumerate().map(|(k, output)| {
+            let given = seeds.get(k).copied().flatten();
+            Ok((expect_tracked(op, output)?, seed(op, output, given)?))
+        });
+        let roots = roots.collect::<Result<Vec<_>>>()?;
+        let mut pass = Pass::default();
+        let targets: Vec<Edge> = inputs.iter().map(|input| input.edge()).collect();
+        for target in &targets {
+            if let Edge::Node(link) = target
+                && let Some(node) = link.node()
+            {
+                pass.caught.insert(address(node), None);
+            }
+        }
+        let keep = options.retain_graph || options.create_graph;
+        {
+            let _mode = NoGrad::set(options.create_graph && super::is_grad_enabled());
+            pass.run(roots, keep)?;
+        }
+        let mut found = Vec::new();
+        for (target, input) in targets.iter().zip(inputs) {
+            let grad = match target {
+                Edge::None => None,
+                Edge::Leaf(leaf) => match pass.leaves.get_mut(&address(leaf)) {
+                    Some((leaf, Some(sum))) => {
+                        let sum = Sum { total: sum.total.clone(), parts: sum.parts };
+                        let _mode = NoGrad::set(options.create_graph && super::is_grad_enabled());
+                        Some(finish(sum, &leaf.hooks, leaf.meta.dtype)?)
+                    }
+                    _ => None,
+                },
+                Edge::Node(link) => {
+                    let node = link.node().map(address);
+                    node.and_then(|node| pass.caught.get(&node).cloned()).flatten()
+                }
+            };
+            if grad.is_none() && !options.allow_unused {
+                let got = format!("one of shape {:?} that no output depends on", input.shape());
+                let expected = "inputs of the outputs; or pass allow_unused".into();
+                return Err(Error::Argument { op, arg: "inputs", got, expected });
+            }
+            found.push(grad);
+        }
+        Ok(found)
+    }
+}

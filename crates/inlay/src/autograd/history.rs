@@ -1,0 +1,197 @@
+//! What a tensor knows of gradients: whether it wants one, what it was computed by, what it has
+//! collected.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use inlay_core::{DType, Error, Kind, Meta, Result};
+
+use super::node::{Edge, Link};
+use crate::Tensor;
+
+/// Sees a gradient on its way, and may give another in its place.
+pub(super) type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+
+/// The gradient side of a tensor.
+#[derive(Default)]
+pub(crate) struct History {
+    /// Whether the tensor is a leaf that wants a gradient.
+    wants: AtomicBool,
+    /// Whether `node` is set; read without the lock.
+    computed: AtomicBool,
+    node: Mutex<Link>,
+    leaf: OnceLock<Arc<Leaf>>,
+    /// For a view: the version of its memory when it was made.
+    view: Option<u64>,
+}
+
+/// Where a leaf's gradient is collected; graphs keep this and not the leaf's elements.
+pub(crate) struct Leaf {
+    pub(super) meta: Meta,
+    pub(super) grad: Mutex<Option<Tensor>>,
+    pub(super) hooks: Mutex<Vec<Hook>>,
+}
+
+/// Whether a dtype can have a gradient.
+pub(super) fn differentiable(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Float | Kind::Complex)
+}
+
+impl History {
+    pub(crate) fn of_view(version: u64) -> Self {
+        History { view: Some(version), ..History::default() }
+    }
+
+    pub(crate) fn of_node(node: Link, view: Option<u64>) -> Self {
+        let history = History { view, ..History::default() };
+        history.set_node(node);
+        history
+    }
+
+    /// Whether operations on the tensor are to be recorded.
+    pub(crate) fn is_tracked(&self) -> bool {
+        self.wants.load(Ordering::Relaxed) || self.computed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_leaf(&self) -> bool {
+        !self.computed.load(Ordering::Relaxed)
+    }
+
+    /// The version that the memory of a view had when it was made.
+    pub(crate) fn view(&self) -> Option<u64> {
+        self.view
+    }
+
+    pub(crate) fn set_node(&self, node: Link) {
+        self.computed.store(node.node().is_some(), Ordering::Relaxed);
+        let old = std::mem::replace(&mut *lock(&self.node), node);
+        drop(old);
+    }
+
+    pub(crate) fn node(&self) -> Link {
+        lock(&self.node).clone()
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tensor {
+    /// Where the gradient of this tensor goes.
+    pub(crate) fn edge(&self) -> Edge {
+        let history = self.history();
+        let node = history.node();
+        if node.node().is_some() {
+            return Edge::Node(node);
+        }
+        if history.wants.load(Ordering::Relaxed) { Edge::Leaf(self.leaf()) } else { Edge::None }
+    }
+
+    pub(super) fn leaf(&self) -> Arc<Leaf> {
+        let make = || {
+            let (grad, hooks) = (Mutex::default(), Mutex::default());
+            Arc::new(Leaf { meta: self.meta(), grad, hooks })
+        };
+        Arc::clone(self.history().leaf.get_or_init(make))
+    }
+
+    /// Whether gradients stop here: true unless the tensor wants one or was computed from one that
+    /// does.
+    pub fn stop_gradient(&self) -> bool {
+        !self.history().is_tracked()
+    }
+
+    /// Says whether gradients stop here. A computed tensor that stops them forgets what it was
+    /// computed from.
+    ///
+    /// # Errors
+    /// A dtype that is neither float nor complex has no gradient.
+    pub fn set_stop_gradient(&self, stop: bool) -> Result<()> {
+        if !stop && !differentiable(self.dtype()) {
+            let (op, arg) = ("stop_gradient", "tensor");
+            let expected = "a float or complex dtype";
+            return Err(Error::DType { op, arg, got: self.dtype(), expected });
+        }
+        let history = self.history();
+        if stop {
+            history.set_node(Link::default());
+        }
+        history.wants.store(!stop && history.is_leaf(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The same tensor, as a leaf that wants a gradient.
+    ///
+    /// # Errors
+    /// As [`Tensor::set_stop_gradient`].
+    pub fn with_gradient(self) -> Result<Self> {
+        self.set_stop_gradient(false)?;
+        Ok(self)
+    }
+
+    /// Whether the tensor was not computed by recorded operations.
+    pub fn is_leaf(&self) -> bool {
+        self.history().is_leaf()
+    }
+
+    /// The gradient that backward has collected for this leaf.
+    pub fn grad(&self) -> Option<Tensor> {
+        lock(&self.history().leaf.get()?.grad).clone()
+    }
+
+    /// Sets or removes the collected gradient.
+    ///
+    /// # Errors
+    /// A gradient of another dtype or shape.
+    pub fn set_grad(&self, grad: Option<&Tensor>) -> Result<()> {
+        if let Some(grad) = grad {
+            grad.meta().expect_dtype_of("grad", "grad", &self.meta(), "tensor")?;
+            let (got, want) = (grad.meta(), self.meta());
+            inlay_core::expect_shape("grad", "grad", &got.shape, &want.shape)?;
+        }
+        *lock(&self.leaf().grad) = grad.cloned();
+        Ok(())
+    }
+
+    /// Forgets the collected gradient.
+    pub fn clear_grad(&self) {
+        if let Some(leaf) = self.history().leaf.get() {
+            *lock(&leaf.grad) = None;
+        }
+    }
+
+    /// The same elements without their history.
+    pub fn detach(&self) -> Tensor {
+        let array = self.array().clone();
+        let version = array.buffer.version();
+        Tensor::with_history(array, History::of_view(version))
+    }
+
+    /// Calls `hook` with the gradient of this tensor whenever backward comes by; what it returns
+    /// takes the gradient's place.
+    ///
+    /// # Errors
+    /// A tensor through which no gradient goes.
+    pub fn register_hook(
+        &self,
+        hook: impl Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync + 'static,
+    ) -> Result<()> {
+        let hook: Hook = Arc::new(hook);
+        match self.edge() {
+            Edge::None => {
+                let (op, arg) = ("register_hook", "tensor");
+                let (got, expected) =
+                    ("one with stop_gradient".into(), "one that wants one".into());
+                return Err(Error::Argument { op, arg, got, expected });
+            }
+            Edge::Leaf(leaf) => lock(&leaf.hooks).push(hook),
+            Edge::Node(node) => {
+                if let Some(node) = node.node() {
+                    lock(&node.hooks).push(hook);
+                }
+            }
+        }
+        Ok(())
+    }
+}

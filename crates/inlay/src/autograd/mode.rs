@@ -1,0 +1,56 @@
+//! Whether this thread records.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+thread_local! {
+    static ENABLED: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Whether operations on this thread are recorded.
+pub fn is_grad_enabled() -> bool {
+    ENABLED.get()
+}
+
+/// While it lives, operations on this thread are not recorded.
+///
+/// ```
+/// # use inlay::{DType, NoGrad, Tensor};
+/// let x = Tensor::ones(&[2], DType::F32)?.with_gradient()?;
+/// let y = {
+///     let _off = NoGrad::new();
+///     x.add(&x)?
+/// };
+/// assert!(y.stop_gradient());
+/// # Ok::<(), inlay::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct NoGrad {
+    before: bool,
+    /// It belongs to its thread.
+    thread: PhantomData<*const ()>,
+}
+
+impl NoGrad {
+    /// Stops recording until it is dropped.
+    #[expect(clippy::new_without_default, reason = "a guard is made to be held, not by default")]
+    pub fn new() -> Self {
+        NoGrad::set(false)
+    }
+
+    /// Records or not until it is dropped.
+    pub(super) fn set(enabled: bool) -> Self {
+        NoGrad { before: ENABLED.replace(enabled), thread: PhantomData }
+    }
+
+    /// Sets the mode without a guard, for callers whose scopes are not Rust's; returns the old one.
+    pub fn switch(enabled: bool) -> bool {
+        ENABLED.replace(enabled)
+    }
+}
+
+impl Drop for NoGrad {
+    fn drop(&mut self) {
+        ENABLED.set(self.before);
+    }
+}

@@ -1,0 +1,152 @@
+//! What the tape is made of: a node for each recorded operation, and the edges between them.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use inlay_core::{DType, Error, Meta, Result};
+use smallvec::SmallVec;
+
+use super::history::{Hook, Leaf};
+use crate::Tensor;
+use crate::array::Array;
+use crate::funnel::Op;
+
+/// One recorded operation.
+pub(crate) struct Node {
+    pub(super) op: Box<dyn Op>,
+    /// Where the gradient of each input goes.
+    pub(super) edges: SmallVec<[Edge; 3]>,
+    /// What the result is.
+    pub(super) dtype: DType,
+    /// What each input was.
+    pub(super) metas: SmallVec<[Meta; 3]>,
+    /// What the rule reads; gone once backward has passed.
+    saved: Mutex<Option<Saved>>,
+    pub(super) hooks: Mutex<Vec<Hook>>,
+}
+
+/// Values that a rule reads, with the versions that their memory had.
+pub(crate) struct Saved {
+    pub(crate) inputs: SmallVec<[Option<(Tensor, u64)>; 3]>,
+    /// Without its history, which is the node that keeps it.
+    pub(crate) output: Option<(Array, u64)>,
+}
+
+/// Where a gradient goes.
+#[derive(Clone)]
+pub(crate) enum Edge {
+    /// Nowhere.
+    None,
+    /// To a tensor that collects it.
+    Leaf(Arc<Leaf>),
+    /// To the operation that made the input.
+    Node(Link),
+}
+
+impl Edge {
+    pub(super) fn is_some(&self) -> bool {
+        !matches!(self, Edge::None)
+    }
+}
+
+impl Node {
+    pub(crate) fn link(
+        op: Box<dyn Op>,
+        edges: SmallVec<[Edge; 3]>,
+        metas: SmallVec<[Meta; 3]>,
+        dtype: DType,
+        saved: Saved,
+    ) -> Link {
+        let saved = Mutex::new(Some(saved));
+        Link(Some(Arc::new(Node { op, edges, dtype, metas, saved, hooks: Mutex::default() })))
+    }
+
+    /// What was saved; an error once it was freed.
+    pub(super) fn saved(&self) -> Result<SavedGuard<'_>> {
+        let guard = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        if guard.is_none() {
+            return Err(Error::GraphFreed { op: self.op.name() });
+        }
+        Ok(SavedGuard(guard))
+    }
+
+    /// Frees what was saved.
+    pub(super) fn free(&self) {
+        let freed = self.saved.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(freed);
+    }
+}
+
+/// Locked access to what is there.
+pub(super) struct SavedGuard<'a>(MutexGuard<'a, Option<Saved>>);
+
+impl std::ops::Deref for SavedGuard<'_> {
+    type Target = Saved;
+
+    fn deref(&self) -> &Saved {
+        match &*self.0 {
+            Some(saved) => saved,
+            None => unreachable!("it was there when it was locked"),
+        }
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").field("op", &self.op).finish_non_exhaustive()
+    }
+}
+
+/// A reference to a node, or to none.
+///
+/// Dropping the last reference to a long chain of nodes must not recurse through it: a node that
+/// goes while another one is going waits in a queue.
+#[derive(Clone, Default)]
+pub(crate) struct Link(Option<Arc<Node>>);
+
+impl Link {
+    pub(super) fn to(node: &Arc<Node>) -> Self {
+        Link(Some(Arc::clone(node)))
+    }
+
+    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
+        self.0.as_ref()
+    }
+}
+
+thread_local! {
+    static DROPPED: RefCell<Option<Vec<Arc<Node>>>> = const { RefCell::new(None) };
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let Some(node) = self.0.take() else { return };
+        if Arc::strong_count(&node) > 1 {
+            return;
+        }
+        let waiting = DROPPED.try_with(|queue| match queue.try_borrow_mut() {
+            Ok(mut queue) => match &mut *queue {
+                Some(queue) => {
+                    queue.push(Arc::clone(&node));
+                    true
+                }
+                None => {
+                    *queue = Some(Vec::new());
+                    false
+                }
+            },
+            Err(_) => false,
+        });
+        if !matches!(waiting, Ok(false)) {
+            return;
+        }
+        // This is the first to go: it works off what its going sets free.
+        let mut next = Some(node);
+        while let Some(node) = next {
+            drop(node);
+            next = DROPPED.with(|queue| queue.borrow_mut().as_mut().and_then(Vec::pop));
+        }
+        DROPPED.with(|queue| *queue.borrow_mut() = None);
+    }
+}

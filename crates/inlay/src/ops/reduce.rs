@@ -1,0 +1,194 @@
+//! `sum`, `mean`, `prod`, `amax`, `amin`: over all axes or some.
+
+use inlay_core::{DType, Dim, Error, Fold, Kind, Meta, Result, ShapeText, axis_of};
+use smallvec::SmallVec;
+
+use super::scatter_grad::products_of_others;
+use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
+use crate::funnel::{Op, Out, apply};
+use crate::{Tensor, device};
+
+#[derive(Clone, Debug)]
+struct Reduction {
+    how: Fold,
+    /// `None` is all.
+    axes: Option<Vec<i64>>,
+    keepdim: bool,
+}
+
+impl Reduction {
+    /// For each axis, whether it is summed over.
+    fn over(&self, rank: usize) -> Result<SmallVec<[bool; 6]>> {
+        let op = self.name();
+        let Some(axes) = &self.axes else { return Ok(SmallVec::from_elem(true, rank)) };
+        let mut over = SmallVec::from_elem(false, rank);
+        for &axis in axes {
+            let at = axis_of(op, "axis", axis, rank)?;
+            if std::mem::replace(&mut over[at], true) {
+                let (got, expected) = (axis.to_string(), "each axis once".into());
+                return Err(Error::Argument { op, arg: "axis", got, expected });
+            }
+        }
+        Ok(over)
+    }
+}
+
+/// In which dtype the result is: sums and products of integers and bools in 64 bits.
+fn result_dtype(how: Fold, dtype: DType) -> DType {
+    match (how, dtype.kind()) {
+        (Fold::Mean | Fold::Amax | Fold::Amin, _) | (_, Kind::Float | Kind::Complex) => dtype,
+        _ if dtype.is_unsigned() => DType::U64,
+        _ => DType::I64,
+    }
+}
+
+impl Op for Reduction {
+    fn name(&self) -> &'static str {
+        match self.how {
+            Fold::Sum => "sum",
+            Fold::Mean => "mean",
+            Fold::Prod => "prod",
+            Fold::Amax => "amax",
+            Fold::Amin => "amin",
+        }
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [x] = inputs else { unreachable!("one input") };
+        let over = self.over(x.rank())?;
+        let undefined = match self.how {
+            Fold::Mean => x.dtype == DType::Bool,
+            Fold::Amax | Fold::Amin => x.dtype.kind() == Kind::Complex,
+            Fold::Sum | Fold::Prod => false,
+        };
+        if undefined {
+            let what = self.name().into();
+            return Err(Error::Undefined { op: self.name(), what, dtype: x.dtype });
+        }
+        let none = x.shape.iter().zip(&over).any(|(dim, &over)| over && *dim == Dim::Known(0));
+        // Only a float can say that the mean of nothing is not a number.
+        let needs_some = match self.how {
+            Fold::Amax | Fold::Amin => true,
+            Fold::Mean => x.dtype.is_integer(),
+            Fold::Sum | Fold::Prod => false,
+        };
+        if none && needs_some {
+            let expected = "at least one element to reduce".into();
+            let got = format!("of shape {}", ShapeText::of(&x.shape));
+            return Err(Error::Argument { op: self.name(), arg: "x", got, expected });
+        }
+        let dims = x.shape.iter().zip(&over).filter_map(|(&dim, &summed)| match summed {
+            false => Some(dim),
+            true => self.keepdim.then_some(Dim::Known(1)),
+        });
+        Ok(Meta { dtype: result_dtype(self.how, x.dtype), shape: dims.collect() })
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [x] = inputs else { unreachable!("one input") };
+        let over = self.over(x.shape().len())?;
+        let meta = self.infer(&[x.meta()])?;
+        let to = Array::new(self.name(), meta.dtype, &super::broadcast::sizes(&meta))?;
+        // The kernel wants the summed axes gone; with `keepdim` they are there with size 1.
+        let mut layout = to.layout.clone();
+        if self.keepdim {
+            for axis in (0..over.len()).rev().filter(|&axis| over[axis]) {
+                layout = layout.without_axis(axis);
+            }
+        }
+        device::fold(self.how, &to.with_layout(layout), x, &over)?;
+        Ok(to)
+    }
+
+    fn saves(&self) -> Saves {
+        match self.how {
+            Fold::Sum | Fold::Mean => Saves::NOTHING,
+            Fold::Prod => Saves::inputs(&[0]),
+            Fold::Amax | Fold::Amin => Saves::inputs(&[0]).and_output(),
+        }
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let shape = rule.shape(0);
+        let over = self.over(shape.len())?;
+        let kept: Vec<i64> = shape
+            .iter()
+            .zip(&over)
+            .map(|(&size, &over)| if over { 1 } else { size as i64 })
+            .collect();
+        let g = rule.g().reshape(&kept)?;
+        let grad = match self.how {
+            Fold::Sum => g.broadcast_to(&shape)?,
+            Fold::Mean => {
+                let count: usize = shape
+                    .iter()
+                    .zip(&over)
+                    .filter(|(_, over)| **over)
+                    .map(|(size, _)| size)
+                    .product();
+                let wide = g.widened()?;
+                let count = Tensor::scalar("mean", "count", count as f64, wide.dtype())?;
+                wide.divide(&count)?.narrowed(g.dtype())?.broadcast_to(&shape)?
+            }
+            Fold::Prod => product_of_others(&rule.input(0)?, &over)?.multiply(&g)?,
+            Fold::Amax | Fold::Amin => {
+                let same = rule.input(0)?.same_as(&rule.output()?.reshape(&kept)?)?;
+                let wide = g.widened()?;
+                let axes: Vec<i64> =
+                    (0..shape.len()).filter(|&axis| over[axis]).map(|axis| axis as i64).collect();
+                let count = same.cast(wide.dtype())?.sum(Some(&axes), true)?;
+                let share = wide.divide(&count)?.narrowed(g.dtype())?;
+                same.choose(&share, &Tensor::zeros(&[], g.dtype())?)?
+            }
+        };
+        rule.each(|_| Ok(Some(grad.clone())))
+    }
+}
+
+/// For each element the product of all others that are multiplied with it, without a division.
+fn product_of_others(x: &Tensor, over: &[bool]) -> Result<Tensor> {
+    let rank = over.len();
+    let kept = (0..rank).filter(|&axis| !over[axis]);
+    let perm: Vec<i64> =
+        kept.chain((0..rank).filter(|&axis| over[axis])).map(|axis| axis as i64).collect();
+    let moved = x.transpose(&perm)?;
+    let lanes: usize = (0..rank).filter(|&axis| !over[axis]).map(|axis| x.shape()[axis]).product();
+    let count = x.numel() / lanes.max(1);
+    let flat = moved.reshape(&[lanes as i64, count as i64])?;
+    let index = Tensor::zeros(&[count], DType::I64)?;
+    let others = products_of_others(&flat, &index, 1, 1, None)?;
+    let shape: Vec<i64> = moved.shape().iter().map(|&size| size as i64).collect();
+    let mut back = vec![0; rank];
+    for (to, &from) in perm.iter().enumerate() {
+        back[from as usize] = to as i64;
+    }
+    others.reshape(&shape)?.transpose(&back)
+}
+
+macro_rules! reductions {
+    ($($name:ident, $how:ident, $($doc:literal),+;)*) => {
+        impl Tensor { $(
+            $(#[doc = $doc])+
+            ///
+            /// Over `axes`, or over all of them for `None`; `keepdim` leaves them with size 1. The order
+            /// of steps depends on the shape alone.
+            ///
+            /// # Errors
+            /// An axis that is out of range or named twice; a dtype or an emptiness that the reduction
+            /// does not have.
+            pub fn $name(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+                let axes = axes.map(<[i64]>::to_vec);
+                apply(Reduction { how: Fold::$how, axes, keepdim }, &[self])
+            }
+        )* }
+    };
+}
+reductions!(
+    sum, Sum, "The sum. Integers and bools are summed in 64 bits and wrap, 16-bit floats in 32 and",
+        "rounded once.";
+    mean, Mean, "The mean. That of integers is taken without overflow and rounded down.";
+    prod, Prod, "The product, in the dtypes of [`Tensor::sum`].";
+    amax, Amax, "The largest; NaN if one is. Its gradient is shared by all that equal it.";
+    amin, Amin, "The smallest; NaN if one is. Its gradient is shared by all that equal it.";
+);

@@ -1,0 +1,157 @@
+//! Chains along an index: what the exact gradient of a product is made of.
+//!
+//! The entries of an index that name one place form a chain, in index order. A row of a chain is its
+//! own plus a factor times the row before it. Such recurrences are closed under differentiation, so
+//! products of "all the others" need no division, at any order of gradient.
+
+use inlay_core::{DType, Meta, Result, axis_of};
+
+use crate::array::Array;
+use crate::autograd::{Grads, Rule, Saves};
+use crate::funnel::{Op, Out, apply};
+use crate::{Tensor, device};
+
+/// For each entry of an index, the one before (or after) it in its chain, or the number of entries.
+#[derive(Debug)]
+struct Neighbours {
+    places: usize,
+    backwards: bool,
+}
+
+impl Op for Neighbours {
+    fn name(&self) -> &'static str {
+        "neighbours"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [index] = inputs else { unreachable!("one input") };
+        index.expect_index(self.name(), "index")?;
+        Ok(Meta { dtype: DType::I64, shape: index.shape.clone() })
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [index] = inputs else { unreachable!("one input") };
+        let positions = device::positions(self.name(), "index", index, 0, self.places)?;
+        let to = Array::new(self.name(), DType::I64, index.shape())?;
+        device::neighbours(&to, &positions, self.places, self.backwards)?;
+        Ok(to)
+    }
+
+    fn is_differentiable(&self) -> bool {
+        false
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|_| Ok(None))
+    }
+}
+
+/// `y[i] = a[i] + c[i] * y[from[i]]` along an axis, or `a[i]` where the chain begins.
+#[derive(Clone, Copy, Debug)]
+struct Scan {
+    axis: usize,
+    backwards: bool,
+}
+
+impl Op for Scan {
+    fn name(&self) -> &'static str {
+        "scan"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [a, c, from] = inputs else { unreachable!("three inputs") };
+        c.expect_dtype_of(self.name(), "c", a, "a")?;
+        inlay_core::expect_shape(self.name(), "c", &c.shape, &a.shape)?;
+        axis_of(self.name(), "axis", self.axis as i64, a.rank())?;
+        inlay_core::expect_shape(self.name(), "from", &from.shape, &[a.shape[self.axis]])?;
+        Ok(a.clone())
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [a, c, from] = inputs else { unreachable!("three inputs") };
+        let count = a.shape()[self.axis];
+        // One past the axis stands for "none".
+        let from = device::positions(self.name(), "from", from, self.axis, count + 1)?;
+        let to = a.new_like(self.name())?;
+        device::scan_rows(&to, a, c, self.axis, &from, self.backwards)?;
+        Ok(to)
+    }
+
+    fn saves(&self) -> Saves {
+        Saves::inputs(&[1, 2]).and_output()
+    }
+
+    /// With z the gradient of y that has come all along the chain: z[i] = g[i] + c[n] z[n] for the
+    /// row n that was made of row i; the gradient of `a` is z, and that of c[i] is z[i] y[from[i]].
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        let (c, from, y) = (rule.input(1)?.conjugate()?, rule.input(2)?, rule.output()?);
+        let chain = Chain { from, axis: self.axis, backwards: self.backwards };
+        let back = chain.reversed()?;
+        let z = back.scan(rule.g(), &back.shift(&c)?)?;
+        rule.each(|k| match k {
+            0 => Ok(Some(z.clone())),
+            _ => z.multiply(&chain.shift(&y.conjugate()?)?).map(Some),
+        })
+    }
+}
+
+/// The chains of an index along an axis, in one direction.
+pub(super) struct Chain {
+    /// For each row the one before it, or the number of rows.
+    from: Tensor,
+    axis: usize,
+    backwards: bool,
+}
+
+impl Chain {
+    /// The chains of a 1-D index into `places`.
+    pub(super) fn new(index: &Tensor, places: usize, axis: usize, backwards: bool) -> Result<Self> {
+        let from = apply(Neighbours { places, backwards }, &[index])?;
+        Ok(Chain { from, axis, backwards })
+    }
+
+    /// The same chains the other way.
+    fn reversed(&self) -> Result<Self> {
+        let count = self.from.numel();
+        // Who comes from row i is the next after i: write each row's number to where it comes from.
+        let numbers = Tensor::arange(0, count as i64, 1, DType::I64)?;
+        let none = Tensor::full(&[count + 1], count as i64, DType::I64)?;
+        let next = none.scatter(&self.from, &numbers, crate::Scatter::overwrite())?;
+        let rows = crate::SliceScatter::new(0, crate::Slice::new(0, count as i64, 1));
+        Ok(Chain { from: next.slice(&rows)?, axis: self.axis, backwards: !self.backwards })
+    }
+
+    /// For each row of `x` the one before it, and 0 where the chain begins.
+    pub(super) fn shift(&self, x: &Tensor) -> Result<Tensor> {
+        let count = self.from.numel() as i64;
+        let begins = self.begins(x.rank())?;
+        // Where there is none, any row will do: it is not taken.
+        let begun = self.from.equal(&Tensor::scalar("scan", "count", count, DType::I64)?)?;
+        let from = self.from.masked_fill(&begun, 0)?;
+        if count == 0 {
+            return Ok(x.clone());
+        }
+        x.index_select(&from, self.axis as i64)?.masked_fill(&begins, 0)
+    }
+
+    /// Which rows begin a chain, as a mask that stretches over rows of rank `rank`.
+    pub(super) fn begins(&self, rank: usize) -> Result<Tensor> {
+        let count = self.from.numel() as i64;
+        let begun = self.from.equal(&Tensor::scalar("scan", "count", count, DType::I64)?)?;
+        let mut shape = vec![1; rank];
+        shape[self.axis] = count;
+        begun.reshape(&shape)
+    }
+
+    /// `y[i] = a[i] + c[i] * y[from[i]]`.
+    pub(super) fn scan(&self, a: &Tensor, c: &Tensor) -> Result<Tensor> {
+        apply(Scan { axis: self.axis, backwards: self.backwards }, &[a, c, &self.from])
+    }
+
+    /// For each row the product of all rows before it in its chain, times `first` of its place.
+    pub(super) fn products_before(&self, x: &Tensor, first: &Tensor) -> Result<Tensor> {
+        let begins = self.begins(x.rank())?;
+        let start = begins.choose(first, &Tensor::zeros(&[], x.dtype())?)?;
+        self.scan(&start, &self.shift(x)?)
+    }
+}

@@ -1,0 +1,38 @@
+"""Turning the recording of gradients off."""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+
+from inlay._inlay import _set_grad_enabled
+
+__all__ = ["no_grad"]
+
+
+class no_grad(ContextDecorator):
+    """While it is open, operations on this thread are not recorded for gradients.
+
+    A context manager, and a decorator:
+
+    >>> import inlay
+    >>> x = inlay.to_tensor([1.0], stop_gradient=False)
+    >>> with inlay.no_grad():
+    ...     y = x * 2
+    >>> y.stop_gradient
+    True
+    >>> @inlay.no_grad()
+    ... def double(x):
+    ...     return x * 2
+    >>> double(x).stop_gradient
+    True
+    """
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> no_grad:
+        self._before.append(_set_grad_enabled(False))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _set_grad_enabled(self._before.pop())
