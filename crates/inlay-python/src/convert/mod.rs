@@ -10,7 +10,7 @@ use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyRange, PyTuple};
 
-use self::numbers::{all_ints, expect_range, number_of};
+use self::numbers::{all_ints, expect_range, number_of, only_ints};
 use crate::error::{Class, raise};
 use crate::numpy::{Unfit, asarray, is_scalar, share, to_native, view};
 use crate::tensor::PyTensor;
@@ -218,7 +218,16 @@ impl<'py> Call<'py> {
             let expected = "a Tensor, a NumPy array, a list or a number";
             return Err(self.not_an_array(arg, object, expected));
         }
-        asarray(object).map(Came::Untyped).map_err(|cause| self.wrap(arg, cause))
+        let read = || {
+            let array = asarray(object)?;
+            // NumPy makes floats of integers on both sides of 2**63, and their low bits are gone.
+            if array.dtype().kind() == b'f' && only_ints(object)? {
+                let wide = self.py.import("numpy")?.call_method1("asarray", (object, "uint64"))?;
+                return Ok(wide.cast_into()?);
+            }
+            Ok(array)
+        };
+        read().map(Came::Untyped).map_err(|cause| self.wrap(arg, cause))
     }
 
     fn typed(&self, arg: &'static str, array: &Bound<'py, PyUntypedArray>) -> PyResult<Tensor> {

@@ -4,7 +4,7 @@ use inlay::{DType, Error, Kind, Scalar, Tensor};
 use numpy::PyUntypedArray;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
 use super::Call;
 use crate::error::{Class, type_name};
@@ -92,6 +92,21 @@ pub(super) fn expect_range(
     let Some(value) = found else { return Ok(()) };
     let expected = format!("a value of {dtype}: {low} to {high}");
     Err(Error::Argument { op, arg, got: value.to_string(), expected })
+}
+
+/// Whether an object is an integer, or a list of such that has one at all.
+pub(super) fn only_ints(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
+        return Ok(object.is_instance_of::<PyInt>());
+    }
+    let mut some = false;
+    for item in object.try_iter()? {
+        if !only_ints(&item?)? {
+            return Ok(false);
+        }
+        some = true;
+    }
+    Ok(some)
 }
 
 /// Whether an array of objects holds integers alone.

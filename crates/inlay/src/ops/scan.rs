@@ -151,7 +151,8 @@ impl Chain {
     /// For each row the product of all rows before it in its chain, times `first` of its place.
     pub(super) fn products_before(&self, x: &Tensor, first: &Tensor) -> Result<Tensor> {
         let begins = self.begins(x.rank())?;
-        let start = begins.choose(first, &Tensor::zeros(&[], x.dtype())?)?;
+        let start =
+            begins.choose(first, &Tensor::zeros(&[], x.dtype())?)?.broadcast_to(x.shape())?;
         self.scan(&start, &self.shift(x)?)
     }
 }

@@ -1,0 +1,369 @@
+//! Gradients against central differences, to second order; and the tape's own promises.
+
+use inlay::{
+    DType, DiagonalScatter, Error, GradOptions, Item, NoGrad, PutAlongAxis, Reduce, Result,
+    Scatter, SelectScatter, Slice, SliceScatter, Tensor, memory_stats,
+};
+
+use crate::support::Rng;
+
+/// A function of tensors that is to be differentiated.
+type Function = Box<dyn Fn(&[Tensor]) -> Result<Tensor>>;
+
+fn random(rng: &mut Rng, shape: &[usize]) -> Tensor {
+    let count = shape.iter().product();
+    // Distinct, away from zero, so that differences cross neither ties nor signs.
+    let order = rng.permutation(count);
+    let sign = |rng: &mut Rng| if rng.chance(2) { 1.0 } else { -1.0 };
+    let values: Vec<f64> =
+        order.iter().map(|&k| sign(rng) * (0.5 + k as f64 / count as f64)).collect();
+    Tensor::from_slice(&values, shape).unwrap()
+}
+
+fn ints(values: &[i64]) -> Tensor {
+    Tensor::from_slice(values, &[values.len()]).unwrap()
+}
+
+/// The loss: the result weighted by fixed numbers, so that every element counts differently.
+fn loss(result: &Tensor) -> Result<Tensor> {
+    let weights: Vec<f64> = (0..result.numel()).map(|k| 0.3 + (k as f64 * 0.7).sin()).collect();
+    result.multiply(&Tensor::from_slice(&weights, result.shape())?)?.sum(None, false)
+}
+
+fn leaves(inputs: &[Tensor]) -> Vec<Tensor> {
+    inputs.iter().map(|input| input.copy().unwrap().with_gradient().unwrap()).collect()
+}
+
+/// The gradients of the loss, recorded if they are to be differentiated again.
+fn gradients(f: &Function, inputs: &[Tensor], create_graph: bool) -> Result<Vec<Tensor>> {
+    let options = GradOptions { create_graph, allow_unused: true, ..GradOptions::default() };
+    let total = loss(&f(inputs)?)?;
+    let found = Tensor::grad_of(&[&total], &inputs.iter().collect::<Vec<_>>(), &[], options)?;
+    let zeros = |input: &Tensor| Tensor::zeros(input.shape(), input.dtype());
+    found
+        .into_iter()
+        .zip(inputs)
+        .map(|(grad, input)| grad.map_or_else(|| zeros(input), Ok))
+        .collect()
+}
+
+/// Compares the gradients of `value` with central differences.
+fn compare(
+    name: &str,
+    value: &dyn Fn(&[Tensor]) -> Result<f64>,
+    inputs: &[Tensor],
+    grads: &[Tensor],
+) {
+    let step = 1e-5;
+    for (which, grad) in grads.iter().enumerate() {
+        let grad = grad.to_vec::<f64>().unwrap();
+        let start = inputs[which].to_vec::<f64>().unwrap();
+        for k in 0..start.len() {
+            let at = |change: f64| {
+                let mut moved = start.clone();
+                moved[k] += change;
+                let mut inputs = inputs.to_vec();
+                inputs[which] = Tensor::from_slice(&moved, inputs[which].shape()).unwrap();
+                value(&inputs).unwrap()
+            };
+            let expected = (at(step) - at(-step)) / (2.0 * step);
+            let close = (grad[k] - expected).abs() <= 1e-6 * (1.0 + expected.abs());
+            assert!(close, "{name}: input {which} at {k}: {} and {expected}", grad[k]);
+        }
+    }
+}
+
+fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
+    let leaves_of = leaves(&inputs);
+    let grads = gradients(&f, &leaves_of, false).unwrap();
+    let first = |inputs: &[Tensor]| Ok(loss(&f(inputs)?)?.to_vec::<f64>()?[0]);
+    compare(name, &first, &inputs, &grads);
+
+    // Second order: the gradient of the gradients, each weighted again.
+    let total = |inputs: &[Tensor], create: bool| -> Result<Tensor> {
+        let grads = gradients(&f, inputs, create)?;
+        let mut total = Tensor::zeros(&[], DType::F64)?;
+        for grad in &grads {
+            total = total.add(&loss(grad)?)?;
+        }
+        Ok(total)
+    };
+    let leaves_of = leaves(&inputs);
+    let first_order = total(&leaves_of, true).unwrap();
+    let options = GradOptions { allow_unused: true, ..GradOptions::default() };
+    let all: Vec<&Tensor> = leaves_of.iter().collect();
+    let found = match first_order.stop_gradient() {
+        // Linear in everything: the second derivatives are 0.
+        true => vec![None; all.len()],
+        false => Tensor::grad_of(&[&first_order], &all, &[], options).unwrap(),
+    };
+    let zeros = |input: &Tensor| Tensor::zeros(input.shape(), input.dtype()).unwrap();
+    let second: Vec<Tensor> =
+        found.into_iter().zip(&inputs).map(|(g, x)| g.unwrap_or_else(|| zeros(x))).collect();
+    let value = |inputs: &[Tensor]| total(&leaves(inputs), false)?.to_vec::<f64>().map(|v| v[0]);
+    compare(&format!("{name}, second order"), &value, &inputs, &second);
+}
+
+const REDUCTIONS: [Reduce; 5] =
+    [Reduce::Sum, Reduce::Mul, Reduce::Mean, Reduce::Amax, Reduce::Amin];
+
+#[test]
+fn scatter_differentiates() {
+    let rng = &mut Rng(1);
+    for (axis, shape, rows) in
+        [(0, vec![4, 2], vec![5, 2]), (1, vec![2, 4], vec![2, 6]), (-1, vec![4], vec![5])]
+    {
+        let (x, u) = (random(rng, &shape), random(rng, &rows));
+        let index = || ints(&[2, 0, -2, 0, 2]);
+        let overwrite = Scatter::overwrite().axis(axis);
+        let f = move |t: &[Tensor]| t[0].multiply(&t[0])?.scatter(&index(), &t[1], overwrite);
+        check("scatter", vec![x.clone(), u.clone()], Box::new(f));
+        for reduce in REDUCTIONS {
+            for include in [false, true] {
+                let how = Scatter::reduce(reduce).include_self(include).axis(axis);
+                let index = || ints(&[2, 0, -2, 0, 2]);
+                let f = move |t: &[Tensor]| t[0].scatter(&index(), &t[1].multiply(&t[1])?, how);
+                check(&format!("scatter {how:?}"), vec![x.clone(), u.clone()], Box::new(f));
+            }
+        }
+    }
+    let single = Tensor::from_slice(&[-1i32], &[]).unwrap();
+    let how = Scatter::reduce(Reduce::Mul).include_self(true);
+    let f = move |t: &[Tensor]| t[0].scatter(&single, &t[1], how);
+    check("scatter at a 0-D index", vec![random(rng, &[3, 2]), random(rng, &[2])], Box::new(f));
+}
+
+#[test]
+fn put_along_axis_differentiates() {
+    let rng = &mut Rng(2);
+    let index = Tensor::from_slice(&[1i64, 0, 1, -1, 1, 1], &[2, 3]).unwrap();
+    for broadcast in [false, true] {
+        let shape: &[usize] = if broadcast { &[2, 2] } else { &[3, 2] };
+        let values: &[usize] = if broadcast { &[1, 3] } else { &[2, 4] };
+        let (x, v) = (random(rng, shape), random(rng, values));
+        let index = index.clone();
+        let at = index.clone();
+        let how = PutAlongAxis::assign(1).broadcast(broadcast);
+        let f = move |t: &[Tensor]| t[0].put_along_axis(&at, &t[1], how);
+        check("put_along_axis", vec![x.clone(), v.clone()], Box::new(f));
+        for reduce in REDUCTIONS {
+            for include in [false, true] {
+                let how =
+                    PutAlongAxis::reduce(1, reduce).include_self(include).broadcast(broadcast);
+                let at = index.clone();
+                let f = move |t: &[Tensor]| t[0].put_along_axis(&at, &t[1], how);
+                // A value that stretches meets itself, which amax shares and differences don't.
+                let ties = broadcast && matches!(reduce, Reduce::Amax | Reduce::Amin);
+                if !ties {
+                    check(&format!("put {how:?}"), vec![x.clone(), v.clone()], Box::new(f));
+                }
+            }
+        }
+        let at = index.clone();
+        let f = move |t: &[Tensor]| {
+            let taken = t[0].take_along_axis(&at, 1, broadcast)?;
+            taken.multiply(&taken)
+        };
+        check("take_along_axis", vec![x], Box::new(f));
+    }
+}
+
+#[test]
+fn regions_and_masks_differentiate() {
+    let rng = &mut Rng(3);
+    let square = |t: &Tensor| t.multiply(t);
+    let at = SliceScatter::new(0, Slice::new(None, None, -2)).and(-1, Slice::new(1, None, 1));
+    let f = move |t: &[Tensor]| square(&t[0])?.slice_scatter(&square(&t[1])?, &at);
+    check("slice_scatter", vec![random(rng, &[4, 3]), random(rng, &[2, 2])], Box::new(f));
+    let at = DiagonalScatter { offset: 1, axis1: 0, axis2: 2 };
+    let f = move |t: &[Tensor]| square(&t[0])?.diagonal_scatter(&square(&t[1])?, at);
+    check("diagonal_scatter", vec![random(rng, &[3, 2, 3]), random(rng, &[2, 2])], Box::new(f));
+    let at = SelectScatter { axis: 1, index: -1 };
+    let f = move |t: &[Tensor]| square(&t[0])?.select_scatter(&square(&t[1])?, at);
+    check("select_scatter", vec![random(rng, &[2, 3]), random(rng, &[2])], Box::new(f));
+    let f = |t: &[Tensor]| {
+        let part =
+            t[0].index(&[Item::At(1), Item::NewAxis, Item::Slice(Slice::new(None, None, -1))])?;
+        part.multiply(&part)
+    };
+    check("getitem", vec![random(rng, &[2, 3])], Box::new(f));
+
+    let mask = Tensor::from_slice(&[true, false, true], &[3]).unwrap();
+    let m = mask.clone();
+    let f = move |t: &[Tensor]| square(&t[0])?.masked_scatter(&m, &square(&t[1])?);
+    check("masked_scatter", vec![random(rng, &[2, 3]), random(rng, &[3, 2])], Box::new(f));
+    let m = mask.clone();
+    let f = move |t: &[Tensor]| square(&t[0])?.masked_fill(&m, &square(&t[1])?);
+    check("masked_fill", vec![random(rng, &[2, 3]), random(rng, &[])], Box::new(f));
+    let m = mask.clone();
+    let f = move |t: &[Tensor]| square(&t[0].masked_select(&m)?);
+    check("masked_select", vec![random(rng, &[2, 3])], Box::new(f));
+    let f = move |t: &[Tensor]| mask.choose(&square(&t[0])?, &square(&t[1])?);
+    check("where", vec![random(rng, &[2, 1]), random(rng, &[3])], Box::new(f));
+    let f = move |t: &[Tensor]| square(&t[0])?.index_fill(&ints(&[0, -1, 0]), 1, &square(&t[1])?);
+    check("index_fill", vec![random(rng, &[2, 3]), random(rng, &[])], Box::new(f));
+    let f = move |t: &[Tensor]| square(&t[0].index_select(&ints(&[0, -1, 0]), 1)?);
+    check("index_select", vec![random(rng, &[2, 3])], Box::new(f));
+    let f =
+        move |t: &[Tensor]| square(&t[0])?.tril(0)?.add(&square(&t[0])?.triu(1)?.multiply(&t[0])?);
+    check("tril and triu", vec![random(rng, &[3, 3])], Box::new(f));
+}
+
+#[test]
+fn the_rest_differentiates() {
+    let rng = &mut Rng(4);
+    let f = |t: &[Tensor]| t[0].add(&t[1])?.multiply(&t[0].subtract(&t[1])?)?.divide(&t[1]);
+    check("arithmetic", vec![random(rng, &[2, 3]), random(rng, &[3])], Box::new(f));
+    type Reduction = fn(&Tensor, Option<&[i64]>, bool) -> Result<Tensor>;
+    let folds: [(&str, Reduction); 5] = [
+        ("sum", Tensor::sum),
+        ("mean", Tensor::mean),
+        ("prod", Tensor::prod),
+        ("amax", Tensor::amax),
+        ("amin", Tensor::amin),
+    ];
+    for (name, fold) in folds {
+        for axes in [None, Some(&[0i64][..]), Some(&[2, 0][..])] {
+            let axes = axes.map(<[i64]>::to_vec);
+            let f = move |t: &[Tensor]| fold(&t[0].multiply(&t[0])?, axes.as_deref(), false);
+            check(name, vec![random(rng, &[2, 3, 2])], Box::new(f));
+        }
+    }
+    let f = |t: &[Tensor]| {
+        let x = t[0].transpose(&[1, 0])?.reshape(&[6])?.broadcast_to(&[2, 6])?;
+        x.multiply(&x)
+    };
+    check("shapes", vec![random(rng, &[2, 3])], Box::new(f));
+    let f = |t: &[Tensor]| {
+        let joined = Tensor::concat(&[&t[0], &t[1]], 1)?;
+        Tensor::stack(&[&joined, &joined.multiply(&joined)?], 1)
+    };
+    check("concat and stack", vec![random(rng, &[2, 1]), random(rng, &[2, 2])], Box::new(f));
+    let f = |t: &[Tensor]| {
+        t[0].index_put(&[&ints(&[0, 1, 0]), &ints(&[1, -1, 1])], &t[1].multiply(&t[1])?, false)
+    };
+    check("index_put", vec![random(rng, &[2, 2]), random(rng, &[3])], Box::new(f));
+    let f = |t: &[Tensor]| {
+        let index = Tensor::from_slice(&[0i64, 1, 1, 1, 0, 1], &[3, 2])?;
+        t[0].multiply(&t[0])?.scatter_nd_add(&index, &t[1].multiply(&t[1])?)
+    };
+    check("scatter_nd_add", vec![random(rng, &[2, 2]), random(rng, &[3])], Box::new(f));
+}
+
+#[test]
+fn in_place_on_a_computed_tensor_is_out_of_place() {
+    let rng = &mut Rng(5);
+    for reduce in REDUCTIONS {
+        let how = Scatter::reduce(reduce).include_self(true);
+        let f = move |t: &[Tensor]| {
+            let y = t[0].multiply(&t[0])?;
+            y.scatter_(&ints(&[0, 2, 0]), &t[1], how)?;
+            // The rules of amax and amin read the result, which must then stay.
+            if matches!(reduce, Reduce::Amax | Reduce::Amin) {
+                return Ok(y);
+            }
+            y.assign(&[Item::At(1)], &t[1].index(&[Item::At(0)])?)?;
+            y.assign(&[Item::Tensor(ints(&[2]))], &t[1].index(&[Item::At(1)])?)?;
+            Ok(y)
+        };
+        check(
+            &format!("in place {reduce}"),
+            vec![random(rng, &[3]), random(rng, &[3])],
+            Box::new(f),
+        );
+    }
+}
+
+#[test]
+fn what_a_rule_needs_must_not_change() {
+    let x = ones(&[3]);
+    let y = x.multiply(&x).unwrap();
+    let z = y.multiply(&y).unwrap().sum(None, false).unwrap();
+    y.scatter_(&ints(&[0]), &Tensor::zeros(&[1], DType::F64).unwrap(), Scatter::overwrite())
+        .unwrap();
+    let error = z.backward(None, false).unwrap_err();
+    assert_eq!(error, Error::Modified { op: "multiply" });
+    assert!(x.grad().is_none());
+}
+
+fn ones(shape: &[usize]) -> Tensor {
+    Tensor::ones(shape, DType::F64).unwrap().with_gradient().unwrap()
+}
+
+#[test]
+fn leaves_and_views_are_not_written_while_recording() {
+    let zero = Tensor::zeros(&[1], DType::F64).unwrap();
+    let write = |x: &Tensor| x.scatter_(&ints(&[0]), &zero, Scatter::overwrite()).map(drop);
+    let leaf = ones(&[3]);
+    assert!(matches!(write(&leaf).unwrap_err(), Error::InPlaceLeaf { .. }));
+    let computed = leaf.multiply(&leaf).unwrap();
+    let view = computed.index(&[Item::Slice(Slice::new(1, None, 1))]).unwrap();
+    assert!(matches!(write(&view).unwrap_err(), Error::InPlaceView { .. }));
+    // A view taken before its memory is written tells of what is no more.
+    write(&computed).unwrap();
+    assert!(matches!(view.add(&view).unwrap_err(), Error::StaleView { .. }));
+    let _off = NoGrad::new();
+    write(&leaf).unwrap();
+    assert_eq!(leaf.to_vec::<f64>().unwrap(), [0.0, 1.0, 1.0]);
+}
+
+#[test]
+fn a_graph_is_used_once_unless_it_is_kept() {
+    let x = ones(&[2]);
+    let y = x.multiply(&x).unwrap().sum(None, false).unwrap();
+    y.backward(None, true).unwrap();
+    y.backward(None, false).unwrap();
+    assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), [4.0, 4.0]);
+    assert!(matches!(y.backward(None, false).unwrap_err(), Error::GraphFreed { .. }));
+    assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), [4.0, 4.0]);
+}
+
+#[test]
+fn a_chain_of_a_hundred_thousand_does_not_overflow_the_stack() {
+    // A thread's stack is 2 MiB, a quarter of the main thread's.
+    let run = || {
+        let x = ones(&[1]);
+        let one = Tensor::ones(&[1], DType::F64).unwrap();
+        let chain = |x: &Tensor| (0..100_000).fold(x.clone(), |y, _| y.multiply(&one).unwrap());
+        chain(&x).backward(None, false).unwrap();
+        assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), [1.0]);
+        drop(chain(&x));
+    };
+    std::thread::spawn(run).join().unwrap();
+}
+
+#[test]
+fn an_overwriting_scatter_keeps_neither_base_nor_updates() {
+    let _alone = MEMORY.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let big = 1 << 20;
+    let x = Tensor::ones(&[big], DType::F64).unwrap().with_gradient().unwrap();
+    let updates = ones(&[4]);
+    let before = memory_stats().in_use;
+    let y = x.scatter(&ints(&[0, 1, 2, 3]), &updates, Scatter::overwrite()).unwrap();
+    drop(x);
+    // The result has taken the place of the base, which nobody keeps.
+    assert!(memory_stats().in_use < before + (big * 8) / 2, "the base is kept");
+    drop(y);
+}
+
+static MEMORY: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+#[test]
+fn threads_may_share_a_leaf() {
+    let x = ones(&[100]);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    x.multiply(&x)
+                        .unwrap()
+                        .sum(None, false)
+                        .unwrap()
+                        .backward(None, false)
+                        .unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), [200.0; 100]);
+}
