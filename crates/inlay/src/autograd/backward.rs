@@ -212,20 +212,20 @@ impl Tensor {
         let _off = NoGrad::set(false);
         let mut pass = Pass::default();
         pass.run(vec![(edge, seed)], retain_graph)?;
-        let mut totals = Vec::new();
+        let mut parts = Vec::new();
         for (leaf, sum) in pass.leaves.into_values() {
             let Some(sum) = sum else { continue };
             let part = finish(sum, &leaf.hooks, leaf.meta.dtype)?;
-            let old = lock(&leaf.grad).clone();
-            let total = match old {
+            parts.push((leaf, part));
+        }
+        for (leaf, part) in parts {
+            // Under the lock, since another thread may be adding to the same leaf.
+            let mut collected = lock(&leaf.grad);
+            *collected = Some(match &*collected {
                 Some(old) => old.add(&part)?,
                 // A rule may hand on a view of what it got; the collected gradient is its own.
                 None => part.copy()?,
-            };
-            totals.push((leaf, total));
-        }
-        for (leaf, total) in totals {
-            *lock(&leaf.grad) = Some(total);
+            });
         }
         Ok(())
     }
