@@ -1,6 +1,6 @@
-//! `+ - * /` and comparisons as operators.
+//! `+ - * /`, in place too, and comparisons as operators.
 
-use inlay::Tensor;
+use inlay::{Item, Tensor};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
@@ -8,6 +8,19 @@ use super::pointwise::{Binary, binary};
 use super::{Given, Object};
 use crate::convert::Call;
 use crate::tensor::PyTensor;
+
+/// `x (op)= y`: the result is written into `x`, whose shape and dtype it must have.
+fn replace<'py>(
+    x: &Bound<'py, PyTensor>,
+    op: &'static str,
+    make: Binary,
+    y: Object<'_, 'py>,
+) -> PyResult<()> {
+    let mut call = Call::new(x.py(), op);
+    let target = call.target("x", x.as_any())?;
+    let y = call.values("y", y, target.dtype())?;
+    call.run(target.numel(), || target.assign(&[Item::Ellipsis], &make(&target, &y)?))
+}
 
 #[pymethods]
 impl PyTensor {
@@ -41,6 +54,22 @@ impl PyTensor {
 
     fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
         binary(slf.py(), "divide", Tensor::divide, other, slf.as_any())
+    }
+
+    fn __iadd__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
+        replace(slf, "add", Tensor::add, other)
+    }
+
+    fn __isub__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
+        replace(slf, "subtract", Tensor::subtract, other)
+    }
+
+    fn __imul__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
+        replace(slf, "multiply", Tensor::multiply, other)
+    }
+
+    fn __itruediv__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
+        replace(slf, "divide", Tensor::divide, other)
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<PyTensor> {

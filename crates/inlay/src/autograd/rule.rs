@@ -125,8 +125,7 @@ impl Tensor {
         let stretched =
             |axis: &usize| *axis < extra || (shape[axis - extra] == 1 && self.shape()[*axis] != 1);
         let axes: Vec<i64> = (0..self.rank()).filter(stretched).map(|axis| axis as i64).collect();
-        let sizes: Vec<i64> = shape.iter().map(|&size| size as i64).collect();
-        self.sum(Some(&axes), false)?.reshape(&sizes)
+        self.sum(Some(&axes), false)?.shaped(shape)
     }
 
     /// In a dtype that holds sums and products of many: 16-bit floats in 32 bits.

@@ -90,9 +90,9 @@ impl Tensor {
         let axis = axis_of(op, "axis", axis, rank)?;
         let rows = tensors.iter().map(|tensor| {
             expect_shape(op, "x", &tensor.meta().shape, &tensors[0].meta().shape)?;
-            let mut shape: Vec<i64> = tensor.shape().iter().map(|&size| size as i64).collect();
+            let mut shape = tensor.shape().to_vec();
             shape.insert(axis, 1);
-            tensor.reshape(&shape)
+            tensor.shaped(&shape)
         });
         let rows = rows.collect::<Result<Vec<Tensor>>>()?;
         apply(Concat { name: op, axis: axis as i64 }, &rows.iter().collect::<Vec<_>>())

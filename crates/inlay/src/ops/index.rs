@@ -190,7 +190,7 @@ fn positions(
     }
     let covered = &view.shape()[axis..axis + tensor.rank()];
     expect_shape(op, "mask", &tensor.meta().shape, &Meta::known(DType::Bool, covered).shape)?;
-    let merged = view.reshape(&signed(&around(view, axis, tensor.rank(), &[tensor.numel()])))?;
+    let merged = view.shaped(&around(view, axis, tensor.rank(), &[tensor.numel()]))?;
     let numbers = Tensor::arange(0, tensor.numel() as i64, 1, DType::I64)?;
     let found = numbers.masked_select(&tensor.reshape(&[-1])?)?;
     let shape = found.shape().to_vec();
@@ -217,7 +217,7 @@ impl Tensor {
         let Some((tensor, axis)) = tensor else { return Ok(view) };
         let (view, index, shape) = positions(op, &view, &tensor, axis)?;
         let rows = apply(IndexSelect { name: op, axis: axis as i64 }, &[&view, &index])?;
-        rows.reshape(&signed(&around(&view, axis, 1, &shape)))
+        rows.shaped(&around(&view, axis, 1, &shape))
     }
 
     /// Writes `value`, which stretches to the shape of `self.index(items)`, to that part.
@@ -246,7 +246,7 @@ impl Tensor {
         } else {
             let (view, index, shape) = positions(op, &view, &tensor, axis)?;
             let value = stretched(value, &around(&view, axis, 1, &shape))?;
-            let rows = value.reshape(&signed(&around(&view, axis, 1, &[index.numel()])))?;
+            let rows = value.shaped(&around(&view, axis, 1, &[index.numel()]))?;
             let how = Scatter::overwrite().axis(axis as i64).named(op);
             Box::new(move |in_place| match in_place {
                 true => view.scatter_(&index, &rows, how).cloned(),
@@ -273,7 +273,7 @@ fn masked(view: &Tensor, mask: &Tensor, axis: usize, value: &Tensor) -> Result<(
     let mut shape = vec![1; axis];
     shape.extend(mask.shape());
     shape.resize(view.rank(), 1);
-    Ok((mask.reshape(&signed(&shape))?, value))
+    Ok((mask.shaped(&shape)?, value))
 }
 
 /// The shape of `view` with `covered` axes from `axis` on replaced.
@@ -282,15 +282,11 @@ fn around(view: &Tensor, axis: usize, covered: usize, by: &[usize]) -> Vec<usize
     [&shape[..axis], by, &shape[axis + covered..]].concat()
 }
 
-fn signed(shape: &[usize]) -> Vec<i64> {
-    shape.iter().map(|&size| size as i64).collect()
-}
-
 fn stretched(value: &Tensor, shape: &[usize]) -> Result<Tensor> {
     // As NumPy: leading dimensions of size 1 that the part does not have may be left out.
     let extra = value.rank().saturating_sub(shape.len());
     let value = match value.shape()[..extra].iter().all(|&size| size == 1) {
-        true if extra > 0 => value.reshape(&signed(&value.shape()[extra..]))?,
+        true if extra > 0 => value.shaped(&value.shape()[extra..])?,
         _ => value.clone(),
     };
     value.broadcast_to(shape).map_err(|_| Error::Broadcast {

@@ -61,8 +61,7 @@ impl Op for MaskedScatter {
                 let count = rule.shape(2).iter().product();
                 let all = Tensor::zeros(&[count], used.dtype())?;
                 let first = SliceScatter::new(0, Slice::new(0, used.numel() as i64, 1));
-                let shape: Vec<i64> = rule.shape(2).iter().map(|&size| size as i64).collect();
-                all.slice_scatter(&used, &first)?.reshape(&shape).map(Some)
+                all.slice_scatter(&used, &first)?.shaped(&rule.shape(2)).map(Some)
             }
         })
     }

@@ -56,10 +56,6 @@ pub(super) fn checked_index(
     apply(CheckedIndex { name, axis, size }, &[index])
 }
 
-fn signed(shape: &[usize]) -> Vec<i64> {
-    shape.iter().map(|&size| size as i64).collect()
-}
-
 /// A write of rows at one flat index over the first axes of `x`.
 struct Flat {
     index: Tensor,
@@ -114,7 +110,7 @@ impl Flat {
     /// `x` with the first axes made one.
     fn rows(&self, x: &Tensor) -> Result<Tensor> {
         let count: usize = x.shape()[..self.axes].iter().product();
-        x.reshape(&signed(&[&[count], &x.shape()[self.axes..]].concat()))
+        x.shaped(&[&[count], &x.shape()[self.axes..]].concat())
     }
 
     /// `values` stretched to one row an entry.
@@ -128,7 +124,7 @@ impl Flat {
             got: inlay_core::ShapeText::of(values.shape()),
             to: inlay_core::ShapeText::of(&whole),
         })?;
-        stretched.reshape(&signed(&[&[self.index.numel()], rest].concat()))
+        stretched.shaped(&[&[self.index.numel()], rest].concat())
     }
 }
 
@@ -174,7 +170,7 @@ impl Tensor {
         let flat = Flat::of_indices(op, self, indices)?;
         let updates = flat.updates(op, self, values)?;
         let rows = flat.rows(self)?.scatter(&flat.index, &updates, how(op, accumulate))?;
-        rows.reshape(&signed(self.shape()))
+        rows.shaped(self.shape())
     }
 
     /// [`Tensor::index_put`] in place.
@@ -207,7 +203,7 @@ impl Tensor {
         inlay_core::expect_shape(op, "updates", &updates.meta().shape, &expected)?;
         let updates = flat.updates(op, self, updates)?;
         let rows = flat.rows(self)?.scatter(&flat.index, &updates, how(op, true))?;
-        rows.reshape(&signed(self.shape()))
+        rows.shaped(self.shape())
     }
 
     /// Zeros of `shape` to which [`Tensor::scatter_nd_add`] has added.
@@ -228,7 +224,7 @@ impl Tensor {
             rows.scatter_(&flat.index, updates, how)?;
             return Ok(self);
         }
-        let written = rows.scatter(&flat.index, updates, how)?.reshape(&signed(self.shape()))?;
+        let written = rows.scatter(&flat.index, updates, how)?.shaped(self.shape())?;
         self.assign(&[Item::Ellipsis], &written)?;
         Ok(self)
     }

@@ -140,11 +140,10 @@ impl Op for PutAlongAxis {
                 .transpose()?,
             y: read_y.then(|| rule.output().and_then(flat)).transpose()?,
         };
-        let sizes = |shape: &[usize]| shape.iter().map(|&size| size as i64).collect::<Vec<_>>();
         rule.each(|k| match k {
-            0 => scattered.to_base()?.reshape(&sizes(&shape)).map(Some),
+            0 => scattered.to_base()?.shaped(&shape).map(Some),
             _ => {
-                let grad = scattered.to_updates()?.reshape(&sizes(&entries))?;
+                let grad = scattered.to_updates()?.shaped(&entries)?;
                 match self.broadcast {
                     true => grad.shrink_to(&rule.shape(2)).map(Some),
                     false => rule.zeros(2)?.slice_scatter(&grad, &corner).map(Some),

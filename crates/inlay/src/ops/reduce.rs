@@ -112,12 +112,9 @@ impl Op for Reduction {
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
         let shape = rule.shape(0);
         let over = self.over(shape.len())?;
-        let kept: Vec<i64> = shape
-            .iter()
-            .zip(&over)
-            .map(|(&size, &over)| if over { 1 } else { size as i64 })
-            .collect();
-        let g = rule.g().reshape(&kept)?;
+        let kept: Vec<usize> =
+            shape.iter().zip(&over).map(|(&size, &over)| if over { 1 } else { size }).collect();
+        let g = rule.g().shaped(&kept)?;
         let grad = match self.how {
             Fold::Sum => g.broadcast_to(&shape)?,
             Fold::Mean => {
@@ -133,7 +130,7 @@ impl Op for Reduction {
             }
             Fold::Prod => product_of_others(&rule.input(0)?, &over)?.multiply(&g)?,
             Fold::Amax | Fold::Amin => {
-                let same = rule.input(0)?.same_as(&rule.output()?.reshape(&kept)?)?;
+                let same = rule.input(0)?.same_as(&rule.output()?.shaped(&kept)?)?;
                 let wide = g.widened()?;
                 let axes: Vec<i64> =
                     (0..shape.len()).filter(|&axis| over[axis]).map(|axis| axis as i64).collect();
@@ -155,15 +152,14 @@ fn product_of_others(x: &Tensor, over: &[bool]) -> Result<Tensor> {
     let moved = x.transpose(&perm)?;
     let lanes: usize = (0..rank).filter(|&axis| !over[axis]).map(|axis| x.shape()[axis]).product();
     let count = x.numel() / lanes.max(1);
-    let flat = moved.reshape(&[lanes as i64, count as i64])?;
+    let flat = moved.shaped(&[lanes, count])?;
     let index = Tensor::zeros(&[count], DType::I64)?;
     let others = products_of_others(&flat, &index, 1, 1, None)?;
-    let shape: Vec<i64> = moved.shape().iter().map(|&size| size as i64).collect();
     let mut back = vec![0; rank];
     for (to, &from) in perm.iter().enumerate() {
         back[from as usize] = to as i64;
     }
-    others.reshape(&shape)?.transpose(&back)
+    others.shaped(moved.shape())?.transpose(&back)
 }
 
 macro_rules! reductions {

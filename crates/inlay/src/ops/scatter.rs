@@ -149,7 +149,6 @@ impl Op for Scatter {
         if rule.meta(1).rank() == 0 {
             rows.insert(axis, 1);
         }
-        let rows: Vec<i64> = rows.iter().map(|&size| size as i64).collect();
         let used = SliceScatter::new(axis as i64, Slice::new(0, index.numel() as i64, 1));
         let scattered = Scattered {
             combine: self.combine,
@@ -157,7 +156,7 @@ impl Op for Scatter {
             g: rule.g(),
             x: read_x.then(|| rule.input(0)).transpose()?,
             updates: match read_updates {
-                true => Some(rule.input(2)?.reshape(&rows)?.slice(&used)?),
+                true => Some(rule.input(2)?.shaped(&rows)?.slice(&used)?),
                 false => None,
             },
             y: read_y.then(|| rule.output()).transpose()?,
@@ -166,9 +165,8 @@ impl Op for Scatter {
         rule.each(|k| match k {
             0 => scattered.to_base().map(Some),
             _ => {
-                let shape: Vec<i64> = rule.shape(2).iter().map(|&size| size as i64).collect();
-                let all = rule.zeros(2)?.reshape(&rows)?;
-                all.slice_scatter(&scattered.to_updates()?, &used)?.reshape(&shape).map(Some)
+                let all = rule.zeros(2)?.shaped(&rows)?;
+                all.slice_scatter(&scattered.to_updates()?, &used)?.shaped(&rule.shape(2)).map(Some)
             }
         })
     }

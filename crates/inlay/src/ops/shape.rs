@@ -65,10 +65,7 @@ impl Op for Reshape {
     }
 
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        rule.each(|k| {
-            let shape: Vec<i64> = rule.shape(k).iter().map(|&size| size as i64).collect();
-            rule.g().reshape(&shape).map(Some)
-        })
+        rule.each(|k| rule.g().shaped(&rule.shape(k)).map(Some))
     }
 }
 
@@ -156,6 +153,11 @@ impl Tensor {
     /// A shape of another number of elements, or with sizes that are none.
     pub fn reshape(&self, shape: &[i64]) -> Result<Tensor> {
         apply(Reshape { shape: shape.to_vec() }, &[self])
+    }
+
+    /// [`Tensor::reshape`] to sizes that are all known.
+    pub(crate) fn shaped(&self, shape: &[usize]) -> Result<Tensor> {
+        apply(Reshape { shape: shape.iter().map(|&size| size as i64).collect() }, &[self])
     }
 
     /// The axes in another order, as a view.
