@@ -101,6 +101,11 @@ impl DType {
         matches!(self.kind(), Kind::Integer)
     }
 
+    /// Whether numbers of this dtype have gradients: floats and complex ones.
+    pub const fn is_differentiable(self) -> bool {
+        matches!(self.kind(), Kind::Float | Kind::Complex)
+    }
+
     /// Whether this is an unsigned integer.
     pub const fn is_unsigned(self) -> bool {
         matches!(self, DType::U8 | DType::U16 | DType::U32 | DType::U64)

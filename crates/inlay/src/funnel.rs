@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use inlay_core::{DType, Error, Kind, Meta, Result};
+use inlay_core::{Error, Meta, Result};
 use smallvec::SmallVec;
 
 use crate::array::Array;
@@ -79,7 +79,7 @@ pub(crate) fn apply(op: impl Op + 'static, inputs: &[&Tensor]) -> Result<Tensor>
     let result = op.run(&arrays, Out::Fresh)?;
     let is_view = arrays.first().is_some_and(|first| result.buffer.same_as(&first.buffer));
     let view = is_view.then(|| result.buffer.version());
-    if !record || !differentiable(result.dtype) {
+    if !record || !result.dtype.is_differentiable() {
         return Ok(match view {
             Some(version) => Tensor::with_history(result, History::of_view(version)),
             None => Tensor::from_array(result),
@@ -163,17 +163,15 @@ fn is_recorded(op: &dyn Op, inputs: &[&Tensor]) -> Result<bool> {
         return Ok(false);
     }
     let record = op.is_differentiable() && is_grad_enabled();
-    for input in inputs.iter().filter(|input| record && input.history().is_tracked()) {
+    // A computed view tells of the tensor it was taken from; a leaf is itself, view or not.
+    let computed = inputs.iter().filter(|input| record && !input.history().is_leaf());
+    for input in computed {
         let now = input.array().buffer.version();
         if input.history().view().is_some_and(|version| version != now) {
             return Err(Error::StaleView { op: op.name() });
         }
     }
     Ok(record)
-}
-
-fn differentiable(dtype: DType) -> bool {
-    matches!(dtype.kind(), Kind::Float | Kind::Complex)
 }
 
 /// The values that the rule reads.

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use inlay_core::{DType, Error, Kind, Meta, Result};
+use inlay_core::{Error, Meta, Result};
 
 use super::node::{Edge, Link};
 use crate::Tensor;
@@ -30,11 +30,6 @@ pub(crate) struct Leaf {
     pub(super) meta: Meta,
     pub(super) grad: Mutex<Option<Tensor>>,
     pub(super) hooks: Mutex<Vec<Hook>>,
-}
-
-/// Whether a dtype can have a gradient.
-pub(super) fn differentiable(dtype: DType) -> bool {
-    matches!(dtype.kind(), Kind::Float | Kind::Complex)
 }
 
 impl History {
@@ -108,7 +103,7 @@ impl Tensor {
     /// # Errors
     /// A dtype that is neither float nor complex has no gradient.
     pub fn set_stop_gradient(&self, stop: bool) -> Result<()> {
-        if !stop && !differentiable(self.dtype()) {
+        if !stop && !self.dtype().is_differentiable() {
             let (op, arg) = ("stop_gradient", "tensor");
             let expected = "a float or complex dtype";
             return Err(Error::DType { op, arg, got: self.dtype(), expected });

@@ -308,6 +308,20 @@ fn leaves_and_views_are_not_written_while_recording() {
 }
 
 #[test]
+fn a_leaf_that_is_a_view_may_be_trained() {
+    let w =
+        Tensor::ones(&[2, 2], DType::F64).unwrap().reshape(&[4]).unwrap().with_gradient().unwrap();
+    for _ in 0..3 {
+        w.multiply(&w).unwrap().sum(None, false).unwrap().backward(None, false).unwrap();
+        let _off = NoGrad::new();
+        w.assign(&[Item::Ellipsis], &w.subtract(&w.grad().unwrap()).unwrap()).unwrap();
+        w.clear_grad();
+    }
+    // Each step takes w to w - 2 w.
+    assert_eq!(w.to_vec::<f64>().unwrap(), [-1.0; 4]);
+}
+
+#[test]
 fn a_graph_is_used_once_unless_it_is_kept() {
     let x = ones(&[2]);
     let y = x.multiply(&x).unwrap().sum(None, false).unwrap();
