@@ -28,11 +28,14 @@ or, instead of `expect`, the error and words that its text contains:
   name or "T"; `value` and `fill_value` as a number of `data`.
 - `attrs.key` of getitem and setitem: a list of ints, slices ("1:5:2"), "...", "none", and "@name",
   a tensor of the case.
+- `inputs`: "x*" is one argument, the list of the tensors x0, x1, ... of the case, of which there
+  may be none; an attribute that has its place between tensors is named too ("axis" of index_add).
 - `python_only = "reason"`: a call that Rust's types rule out.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Iterator
@@ -72,7 +75,7 @@ class Case:
     dtype: str  # what "T" stands for; empty if the case has none
     inplace: bool
     inputs: list[str]
-    tensors: dict[str, np.ndarray]  # the inputs, and what a key refers to
+    tensors: dict[str, np.ndarray]  # those of the inputs, and what a key refers to
     attrs: dict[str, Any]
     expect: np.ndarray | None
     error: type[Exception] | None
@@ -82,9 +85,26 @@ class Case:
     def id(self) -> str:
         return f"{self.file}-{self.name}" + (f"-{self.dtype}" if self.dtype else "")
 
+    def arguments(self, tensors: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The inputs in order, with tensors taken from `tensors`, and the other attributes."""
+        attrs = dict(self.attrs)
+        inputs = []
+        for name in self.inputs:
+            if name.endswith("*"):
+                inputs.append([tensors[one] for one in listed(name, tensors)])
+            else:
+                inputs.append(attrs.pop(name) if name in attrs else tensors[name])
+        return inputs, attrs
+
     def key(self, tensors: dict[str, Any]) -> tuple:
         """The key of getitem and setitem, with its tensors taken from `tensors`."""
         return tuple(key_item(item, tensors) for item in self.attrs["key"])
+
+
+def listed(name: str, tensors: dict[str, Any]) -> list[str]:
+    """Of "x*" the names x0, x1, ... up to the first that is missing."""
+    numbered = (f"{name[:-1]}{k}" for k in itertools.count())
+    return list(itertools.takewhile(tensors.__contains__, numbered))
 
 
 def key_item(item: Any, tensors: dict[str, Any]) -> Any:
@@ -144,8 +164,10 @@ def attribute(name: str, value: Any, dtype: str) -> Any:
 def expanded(file: str, head: dict[str, Any], case: dict[str, Any]) -> Iterator[Case]:
     tables = {name: case[name] for name in case.keys() - OWN_KEYS}
     attrs = case.get("attrs", {})
-    references = {item[1:] for item in attrs.get("key", []) if str(item).startswith("@")}
-    if tables.keys() != {*head["inputs"], *references}:
+    wanted = {item[1:] for item in attrs.get("key", []) if str(item).startswith("@")}
+    for name in head["inputs"]:
+        wanted.update(listed(name, tables) if name.endswith("*") else {name} - attrs.keys())
+    if tables.keys() != wanted:
         raise ValueError(f"tensors are {sorted(tables)}")
     if ("expect" in case) == ("error" in case):
         raise ValueError("one of expect and error is needed")

@@ -185,12 +185,16 @@ def check_kind(op: str, name: str, x: Array, expected: str) -> None:
         raise TypeError(f"{op}: {name} has dtype {x.dtype}, expected {expected}")
 
 
+def is_undefined(how: str, dtype: np.dtype) -> bool:
+    return (how, kind(dtype)) in (("mean", "bool"), ("amax", "complex"), ("amin", "complex"))
+
+
 def check_reduce(op: str, reduce: str, dtype: np.dtype, more: str = "") -> str:
     if reduce not in REDUCES:
         names = f"{more}sum, mul, mean, amax, amin (or add, prod, multiply, max, min)"
         raise ValueError(f'{op}: reduce is "{reduce}", expected one of {names}')
     how = REDUCES[reduce]
-    if (how, kind(dtype)) in (("mean", "bool"), ("amax", "complex"), ("amin", "complex")):
+    if is_undefined(how, dtype):
         raise TypeError(f'{op}: reduce "{reduce}" is not defined for x of dtype {dtype}')
     return how
 
@@ -399,19 +403,25 @@ def scatter(
     x: Array, index: Array, updates: Array, overwrite: bool = True, axis: int = 0,
     reduce: str = "sum", name: Any = None, *, include_self: bool = False,
 ) -> Array:  # fmt: skip
-    op = "scatter"
+    how = "assign" if overwrite else check_reduce("scatter", reduce, x.dtype)
+    writes = writes_of_rows("scatter", x, index, axis, "updates", updates)
+    return write(x, writes, how, include_self)
+
+
+def writes_of_rows(
+    op: str, x: Array, index: Array, axis: int, name: str, updates: Array
+) -> list[tuple[Position, Any]]:
+    """What goes where if `updates[i]` goes to the row that `index[i]` names."""
     axis, rows = flat_index(op, x, index, axis, ranks=(0, 1))
-    check_same_dtype(op, "updates", updates, x)
-    how = "assign" if overwrite else check_reduce(op, reduce, x.dtype)
+    check_same_dtype(op, name, updates, x)
     if index.ndim == 0:
-        check_shape(op, "updates", updates, without(x.shape, axis))
+        check_shape(op, name, updates, without(x.shape, axis))
         updates = np.expand_dims(updates, axis)
     expected = swap_in(x.shape, axis, len(rows))
     good = without(updates.shape, axis) == without(x.shape, axis) and updates.ndim == x.ndim
     good = good and updates.shape[axis] >= len(rows)
-    check_shape(op, "updates", updates, f"{list(expected)}, or more along axis {axis}", good)
-    writes = [(swap_in(p, axis, rows[p[axis]]), updates[p]) for p in np.ndindex(*expected)]
-    return write(x, writes, how, include_self)
+    check_shape(op, name, updates, f"{list(expected)}, or more along axis {axis}", good)
+    return [(swap_in(p, axis, rows[p[axis]]), updates[p]) for p in np.ndindex(*expected)]
 
 
 # The rest of the family: writes.
@@ -464,6 +474,52 @@ def select_scatter(x: Array, values: Array, axis: int, index: int) -> Array:
     for p in np.ndindex(values.shape):
         out[(*p[:axis], row, *p[axis:])] = values[p]
     return out
+
+
+def index_add(x: Array, index: Array, axis: int, value: Array) -> Array:
+    return write(x, writes_of_rows("index_add", x, index, axis, "value", value), "sum", True)
+
+
+def index_put(x: Array, indices: Sequence[Array], value: Array, accumulate: bool = False) -> Array:
+    op = "index_put"
+    if not 1 <= len(indices) <= x.ndim:
+        raise ValueError(f"{op}: indices has length {len(indices)}, x has rank {x.ndim}")
+    if len(indices) == 1 and indices[0].dtype == BOOL:
+        [mask] = indices
+        check_shape(op, "mask", mask, list(x.shape[: mask.ndim]))
+        true = [p for p in np.ndindex(mask.shape) if mask[p]]
+        index = np.array(true, INT64).reshape(len(true), mask.ndim)
+    else:
+        checked = [places(op, index, d, x.shape[d]) for d, index in enumerate(indices)]
+        index = np.stack(together(op, *checked), axis=-1)
+    check_same_dtype(op, "value", value, x)
+    value = stretched(op, "value", value, [*index.shape[:-1], *x.shape[index.shape[-1] :]])
+    return write(x, writes_nd(index, value), "sum" if accumulate else "assign", True)
+
+
+def writes_nd(index: Array, updates: Array) -> list[tuple[Position, Any]]:
+    """What goes where if the last axis of a checked index lists places on the first axes."""
+    lead = index.ndim - 1
+    return [((*index[p[:lead]].tolist(), *p[lead:]), updates[p]) for p in np.ndindex(updates.shape)]
+
+
+def scatter_nd(index: Array, updates: Array, shape: Any) -> Array:
+    sizes = shape if isinstance(shape, list) else [shape]
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"scatter_nd: shape is {sizes}, expected sizes of at least 0")
+    return scatter_nd_add(np.zeros(sizes, updates.dtype), index, updates, op="scatter_nd")
+
+
+def scatter_nd_add(x: Array, index: Array, updates: Array, op: str = "scatter_nd_add") -> Array:
+    check_kind(op, "index", index, "integer")
+    check_rank(op, "index", index, 1)
+    depth = index.shape[-1]
+    if not 1 <= depth <= x.ndim:
+        raise ValueError(f"{op}: index has {depth} on its last axis, x has rank {x.ndim}")
+    checked = [places(op, index[..., d], d, x.shape[d]) for d in range(depth)]
+    check_same_dtype(op, "updates", updates, x)
+    check_shape(op, "updates", updates, [*index.shape[:-1], *x.shape[depth:]])
+    return write(x, writes_nd(np.stack(checked, axis=-1), updates), "sum", True)
 
 
 # The rest of the family: reads.
@@ -596,7 +652,34 @@ def broadcast_to(x: Array, shape: Sequence[int]) -> Array:
     return stretched("broadcast_to", "x", x, shape)
 
 
-# Pointwise, and sum.
+def concat(x: Sequence[Array], axis: int = 0, op: str = "concat") -> Array:
+    if not x:
+        raise ValueError(f"{op}: x is empty, expected at least one tensor")
+    check_rank(op, "x", x[0], 1)
+    axis = check_axis(op, axis, x[0].ndim)
+    starts = [0]
+    for part in x:
+        check_same_dtype(op, "x", part, x[0], "the first of them")
+        good = part.ndim == x[0].ndim and without(part.shape, axis) == without(x[0].shape, axis)
+        check_shape(op, "x", part, f"{list(x[0].shape)} but for axis {axis}", good)
+        starts.append(starts[-1] + part.shape[axis])
+    out = np.zeros(swap_in(x[0].shape, axis, starts[-1]), x[0].dtype)
+    for part, start in zip(x, starts, strict=False):
+        for p in np.ndindex(part.shape):
+            out[swap_in(p, axis, start + p[axis])] = part[p]
+    return out
+
+
+def stack(x: Sequence[Array], axis: int = 0) -> Array:
+    if not x:
+        raise ValueError("stack: x is empty, expected at least one tensor")
+    axis = check_axis("stack", axis, x[0].ndim + 1)
+    for part in x:
+        check_shape("stack", "x", part, list(x[0].shape))
+    return concat([np.expand_dims(part, axis) for part in x], axis, op="stack")
+
+
+# Pointwise, and reductions.
 
 
 def where(condition: Array, x: Array, y: Array) -> Array:
@@ -679,21 +762,62 @@ greater_than = comparison("greater_than", operator.gt)
 greater_equal = comparison("greater_equal", operator.ge)
 
 
-def sum(x: Array, axis: Any = None, keepdim: bool = False) -> Array:
-    """Adds one after the other, so that floats may differ from a tree in the last bits."""
+def lanes(
+    op: str, x: Array, axis: Any, keepdim: bool
+) -> tuple[list[int], dict[Position, list[Any]]]:
+    """The shape of a reduction's result, and for each place in it the numbers that meet there."""
     axes = list(range(x.ndim)) if axis is None else axis if isinstance(axis, list) else [axis]
-    axes = [check_axis("sum", a, x.ndim) for a in axes]
+    axes = [check_axis(op, a, x.ndim) for a in axes]
     if len(set(axes)) != len(axes):
-        raise ValueError(f"sum: axis is {axis}, an axis is given twice")
-    want = {"b": INT64, "i": INT64, "u": UINT64}.get(x.dtype.kind, x.dtype)
-    work = wide(want)
-    total = np.zeros([1 if d in axes else n for d, n in enumerate(x.shape)], work)
+        raise ValueError(f"{op}: axis is {axis}, an axis is given twice")
+    kept = [1 if d in axes else n for d, n in enumerate(x.shape)]
+    shape = kept if keepdim else without(x.shape, *axes)
+    numbers: dict[Position, list[Any]] = {p: [] for p in np.ndindex(*shape)}
     for p in np.ndindex(x.shape):
-        there = tuple(0 if d in axes else i for d, i in enumerate(p))
-        total[there] = reduction([total[there], work.type(x[p])], "sum", work)
-    with np.errstate(all="ignore"):
-        total = total.astype(want)
-    return total if keepdim else total.reshape(without(x.shape, *axes))
+        there = [0 if d in axes else i for d, i in enumerate(p)]
+        numbers[tuple(there if keepdim else without(p, *axes))].append(x[p])
+    return shape, numbers
+
+
+def reduced(op: str, x: Array, how: str, want: np.dtype, axis: Any, keepdim: bool) -> Array:
+    """One number after the other, so that floats may differ from a tree in the last bits."""
+    shape, numbers = lanes(op, x, axis, keepdim)
+    if is_undefined(how, x.dtype):
+        raise TypeError(f"{op}: x has dtype {x.dtype}, for which {op} is not defined")
+    of_none = {"sum": 0, "mul": 1}
+    if how == "mean" and kind(want) in ("float", "complex"):
+        of_none["mean"] = complex(math.nan, math.nan) if kind(want) == "complex" else math.nan
+    out = np.zeros(shape, want)
+    for p, lane in numbers.items():
+        if not lane and how not in of_none:
+            raise ValueError(f"{op}: x has shape {list(x.shape)}, expected at least one element")
+        lane = [want.type(number) for number in lane]
+        out[p] = reduction(lane, how, want) if lane else want.type(of_none[how])
+    return out
+
+
+def in_64_bits(dtype: np.dtype) -> np.dtype:
+    return {"b": INT64, "i": INT64, "u": UINT64}.get(dtype.kind, dtype)
+
+
+def sum(x: Array, axis: Any = None, keepdim: bool = False) -> Array:
+    return reduced("sum", x, "sum", in_64_bits(x.dtype), axis, keepdim)
+
+
+def mean(x: Array, axis: Any = None, keepdim: bool = False) -> Array:
+    return reduced("mean", x, "mean", x.dtype, axis, keepdim)
+
+
+def prod(x: Array, axis: Any = None, keepdim: bool = False) -> Array:
+    return reduced("prod", x, "mul", in_64_bits(x.dtype), axis, keepdim)
+
+
+def amax(x: Array, axis: Any = None, keepdim: bool = False) -> Array:
+    return reduced("amax", x, "amax", x.dtype, axis, keepdim)
+
+
+def amin(x: Array, axis: Any = None, keepdim: bool = False) -> Array:
+    return reduced("amin", x, "amin", x.dtype, axis, keepdim)
 
 
 # Constructors.

@@ -9,8 +9,7 @@ from cases import Case, all_cases, assert_same
 
 
 def call(case: Case) -> np.ndarray:
-    inputs = [case.tensors[name] for name in case.inputs]
-    attrs = dict(case.attrs)
+    inputs, attrs = case.arguments(case.tensors)
     if "key" in attrs:
         attrs["key"] = case.key(case.tensors)
     return getattr(naive, case.op)(*inputs, **attrs)

@@ -61,7 +61,8 @@ fn to_tensor<'py>(
 fn from_numpy<'py>(py: Python<'py>, array: &Bound<'py, PyAny>) -> PyResult<PyTensor> {
     let Ok(array) = array.cast::<PyUntypedArray>() else {
         let text = format!("from_numpy: array is a {}", type_name(array));
-        return Err(Class::Type.error(py, format!("{text}, expected a NumPy array")));
+        let other = if array.hasattr("__dlpack__")? { "; from_dlpack takes others" } else { "" };
+        return Err(Class::Type.error(py, format!("{text}, expected a NumPy array{other}")));
     };
     Call::new(py, "from_numpy").shared("array", array).map(PyTensor::new)
 }

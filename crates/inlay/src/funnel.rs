@@ -134,17 +134,14 @@ pub(crate) fn apply_in_place(
     let edges =
         if record { all.iter().map(|tensor| tensor.edge()).collect() } else { SmallVec::new() };
     let result = op.run(&arrays, Out::InPlace)?;
-    target.array().buffer.count_write();
+    target.array().buffer.count_write(record);
     if record {
         let as_read: SmallVec<[Tensor; 4]> = all
             .iter()
             .zip(&copies)
             .map(|(tensor, copy)| match copy {
                 // The copy stands for the tensor as it was, history and all.
-                Some(copy) => Tensor::with_history(
-                    copy.clone(),
-                    History::of_node(tensor.history().node(), None),
-                ),
+                Some(copy) => Tensor::with_history(copy.clone(), tensor.history_again()),
                 None => (*tensor).clone(),
             })
             .collect();
@@ -159,19 +156,23 @@ pub(crate) fn apply_in_place(
 
 /// Whether the call is to be recorded.
 fn is_recorded(op: &dyn Op, inputs: &[&Tensor]) -> Result<bool> {
-    if !inputs.iter().any(|input| input.history().is_tracked()) {
+    if !op.is_differentiable() || !is_grad_enabled() {
         return Ok(false);
     }
-    let record = op.is_differentiable() && is_grad_enabled();
-    // A computed view tells of the tensor it was taken from; a leaf is itself, view or not.
-    let computed = inputs.iter().filter(|input| record && !input.history().is_leaf());
-    for input in computed {
-        let now = input.array().buffer.version();
-        if input.history().view().is_some_and(|version| version != now) {
+    for input in inputs {
+        let (history, buffer) = (input.history(), &input.array().buffer);
+        let Some(version) = history.view() else { continue };
+        // A computed view tells of the tensor it was taken from, which any write changes; another
+        // one misses only what gradients should go through.
+        let stale = match history.is_leaf() {
+            true => buffer.recorded_version() > version,
+            false => buffer.version() != version,
+        };
+        if stale {
             return Err(Error::StaleView { op: op.name() });
         }
     }
-    Ok(record)
+    Ok(inputs.iter().any(|input| input.history().is_tracked()))
 }
 
 /// The values that the rule reads.

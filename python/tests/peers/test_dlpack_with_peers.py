@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import paddle
 import pytest
+import torch
 from naive import DTYPES
 
 import inlay
-
-torch = pytest.importorskip("torch")
-paddle = pytest.importorskip("paddle")
 
 # Paddle keeps no unsigned integers but uint8.
 PADDLE_KNOWS = [name for name in DTYPES if name not in ("uint16", "uint32", "uint64")]

@@ -24,6 +24,8 @@ struct Shared {
     lock: RwLock<()>,
     /// How often the bytes were written in place.
     version: AtomicU64,
+    /// The version of the last write that a gradient goes through.
+    recorded: AtomicU64,
     /// What keeps the bytes alive: dropped with the last handle.
     _owner: Owner,
 }
@@ -69,6 +71,7 @@ impl Buffer {
             writable: true,
             lock: RwLock::new(()),
             version: AtomicU64::new(0),
+            recorded: AtomicU64::new(0),
             _owner: Owner::Pool { _block: block },
         })))
     }
@@ -84,9 +87,9 @@ impl Buffer {
         writable: bool,
         owner: Box<dyn Any + Send + Sync>,
     ) -> Self {
-        let (lock, version) = (RwLock::new(()), AtomicU64::new(0));
+        let (lock, version, recorded) = (RwLock::new(()), AtomicU64::new(0), AtomicU64::new(0));
         let _owner = Owner::Foreign { _keep: owner };
-        Buffer(Arc::new(Shared { ptr, len, writable, lock, version, _owner }))
+        Buffer(Arc::new(Shared { ptr, len, writable, lock, version, recorded, _owner }))
     }
 
     /// The address of the first byte; what it points to lives as long as a handle does.
@@ -114,9 +117,17 @@ impl Buffer {
         self.0.version.load(Ordering::Acquire)
     }
 
-    /// Counts a write in place.
-    pub fn count_write(&self) {
-        self.0.version.fetch_add(1, Ordering::AcqRel);
+    /// Counts a write in place, and whether a gradient goes through it.
+    pub fn count_write(&self, recorded: bool) {
+        let version = self.0.version.fetch_add(1, Ordering::AcqRel) + 1;
+        if recorded {
+            self.0.recorded.fetch_max(version, Ordering::AcqRel);
+        }
+    }
+
+    /// The version of the last write that a gradient goes through, or 0.
+    pub fn recorded_version(&self) -> u64 {
+        self.0.recorded.load(Ordering::Acquire)
     }
 
     /// A number that differs between buffers that live at the same time.

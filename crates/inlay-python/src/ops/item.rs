@@ -96,7 +96,9 @@ fn item_of<'py>(call: &mut Call<'py>, part: Object<'_, 'py>) -> PyResult<Item> {
     let is_array = part.is_instance_of::<PyTensor>()
         || part.is_instance_of::<PyUntypedArray>()
         || part.is_instance_of::<PyList>()
-        || part.is_instance_of::<pyo3::types::PyBool>();
+        || part.is_instance_of::<pyo3::types::PyBool>()
+        // Arrays of other libraries are refused by name; as integers they would lose their shape.
+        || part.hasattr("__dlpack__")?;
     if is_array {
         return call.index("index", part).map(Item::Tensor);
     }

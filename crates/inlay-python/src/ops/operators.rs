@@ -1,6 +1,6 @@
 //! `+ - * /`, in place too, and comparisons as operators.
 
-use inlay::{Item, Tensor};
+use inlay::Tensor;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
@@ -10,16 +10,16 @@ use crate::convert::Call;
 use crate::tensor::PyTensor;
 
 /// `x (op)= y`: the result is written into `x`, whose shape and dtype it must have.
-fn replace<'py>(
+fn in_place<'py>(
     x: &Bound<'py, PyTensor>,
     op: &'static str,
-    make: Binary,
+    write: fn(&Tensor, &Tensor) -> inlay::Result<()>,
     y: Object<'_, 'py>,
 ) -> PyResult<()> {
     let mut call = Call::new(x.py(), op);
     let target = call.target("x", x.as_any())?;
     let y = call.values("y", y, target.dtype())?;
-    call.run(target.numel(), || target.assign(&[Item::Ellipsis], &make(&target, &y)?))
+    call.run(target.numel(), || write(&target, &y))
 }
 
 #[pymethods]
@@ -57,19 +57,19 @@ impl PyTensor {
     }
 
     fn __iadd__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
-        replace(slf, "add", Tensor::add, other)
+        in_place(slf, "add", |x, y| x.add_(y).map(drop), other)
     }
 
     fn __isub__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
-        replace(slf, "subtract", Tensor::subtract, other)
+        in_place(slf, "subtract", |x, y| x.subtract_(y).map(drop), other)
     }
 
     fn __imul__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
-        replace(slf, "multiply", Tensor::multiply, other)
+        in_place(slf, "multiply", |x, y| x.multiply_(y).map(drop), other)
     }
 
     fn __itruediv__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
-        replace(slf, "divide", Tensor::divide, other)
+        in_place(slf, "divide", |x, y| x.divide_(y).map(drop), other)
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<PyTensor> {

@@ -1,9 +1,11 @@
 //! Backward: walks the tape from results to leaves, each node once all of its users are done.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use inlay_core::{DType, Error, Result, expect_shape};
+
+use smallvec::SmallVec;
 
 use super::history::{Hook, Leaf, lock};
 use super::mode::NoGrad;
@@ -45,8 +47,7 @@ impl Sum {
 
 /// What is known of a node during one backward.
 struct Visit {
-    /// Kept, so that its address stays its own.
-    _node: Arc<Node>,
+    node: Arc<Node>,
     /// Users whose gradients are still to come.
     waiting: usize,
     sum: Option<Sum>,
@@ -56,6 +57,9 @@ type Address = usize;
 
 #[derive(Default)]
 struct Pass {
+    /// Where gradients are wanted: these leaves and nodes, or all leaves.
+    targets: Option<HashSet<Address>>,
+    /// The nodes on the way there.
     nodes: HashMap<Address, Visit>,
     leaves: HashMap<Address, (Arc<Leaf>, Option<Sum>)>,
     /// Gradients at nodes that were asked for, by their address.
@@ -67,21 +71,67 @@ fn address<T>(of: &Arc<T>) -> Address {
 }
 
 impl Pass {
-    /// Finds all nodes below `edge` and counts their users.
-    fn explore(&mut self, edge: &Edge) {
-        let mut stack = vec![edge.clone()];
-        while let Some(edge) = stack.pop() {
-            let Edge::Node(link) = edge else { continue };
+    /// Finds the nodes below `roots` that lead to a target, and counts their users.
+    fn explore(&mut self, roots: &[(Edge, Tensor)]) {
+        let mut leads: HashMap<Address, bool> = HashMap::new();
+        // Each node is met twice: on the way down, and once all below it are known.
+        let mut stack: Vec<(Edge, bool)> =
+            roots.iter().map(|(edge, _)| (edge.clone(), false)).collect();
+        let mut order = Vec::new();
+        while let Some((edge, known)) = stack.pop() {
+            let Edge::Node(link) = &edge else { continue };
             let Some(node) = link.node() else { continue };
-            let known = self.nodes.contains_key(&address(node));
-            let visit = self.nodes.entry(address(node)).or_insert_with(|| Visit {
-                _node: Arc::clone(node),
-                waiting: 0,
-                sum: None,
-            });
-            visit.waiting += 1;
-            if !known {
-                stack.extend(node.edges.iter().cloned());
+            if known {
+                let target = self.is_target(address(node));
+                let leading = |edge: &Edge| self.leads(edge, &leads);
+                let leading = target || node.edges.iter().any(leading);
+                leads.insert(address(node), leading);
+                order.push(Arc::clone(node));
+            } else if !leads.contains_key(&address(node)) {
+                leads.insert(address(node), false);
+                let below = node.edges.iter().map(|edge| (edge.clone(), false));
+                let below: Vec<_> = below.collect();
+                stack.push((edge, true));
+                stack.extend(below);
+            }
+        }
+        let leading = order.into_iter().filter(|node| leads[&address(node)]);
+        for node in leading {
+            self.nodes.insert(address(&node), Visit { node, waiting: 0, sum: None });
+        }
+        let users = self.nodes.values().flat_map(|visit| visit.node.edges.iter().cloned());
+        let edges: Vec<Edge> = users.chain(roots.iter().map(|(edge, _)| edge.clone())).collect();
+        for edge in edges {
+            if let Edge::Node(link) = edge
+                && let Some(visit) = link.node().and_then(|node| self.nodes.get_mut(&address(node)))
+            {
+                visit.waiting += 1;
+            }
+        }
+    }
+
+    fn is_target(&self, address: Address) -> bool {
+        self.targets.as_ref().is_some_and(|targets| targets.contains(&address))
+    }
+
+    /// Whether a gradient that goes there is wanted.
+    fn leads(&self, edge: &Edge, leads: &HashMap<Address, bool>) -> bool {
+        match edge {
+            Edge::None => false,
+            Edge::Leaf(leaf) => self.targets.is_none() || self.is_target(address(leaf)),
+            Edge::Node(link) => {
+                link.node().is_some_and(|node| leads.get(&address(node)).copied().unwrap_or(false))
+            }
+        }
+    }
+
+    /// Whether a gradient that goes there is wanted, once the nodes are known.
+    fn wants(&self, edge: &Edge) -> bool {
+        match edge {
+            Edge::None => false,
+            Edge::Leaf(leaf) => self.targets.is_none() || self.is_target(address(leaf)),
+            Edge::Node(link) => {
+                link.node().is_some_and(|node| self.nodes.contains_key(&address(node)))
             }
         }
     }
@@ -110,9 +160,7 @@ impl Pass {
     }
 
     fn run(&mut self, roots: Vec<(Edge, Tensor)>, keep: bool) -> Result<()> {
-        for (edge, _) in &roots {
-            self.explore(edge);
-        }
+        self.explore(&roots);
         let mut ready = Vec::new();
         for (edge, grad) in roots {
             ready.extend(self.give(&edge, Some(grad))?);
@@ -126,10 +174,15 @@ impl Pass {
             if let Some(slot) = self.caught.get_mut(&address(&node)) {
                 slot.clone_from(&grad);
             }
+            let wanted: SmallVec<[bool; 3]> =
+                node.edges.iter().map(|edge| self.wants(edge)).collect();
+            if !wanted.contains(&true) {
+                continue;
+            }
             let grads = match &grad {
                 Some(upstream) => {
                     let saved = node.saved()?;
-                    let rule = Rule { node: &node, saved: &saved, upstream };
+                    let rule = Rule { node: &node, saved: &saved, upstream, wanted: &wanted };
                     node.op.grad(&rule)?
                 }
                 None => node.edges.iter().map(|_| None).collect(),
@@ -138,7 +191,9 @@ impl Pass {
                 node.free();
             }
             for (edge, grad) in node.edges.iter().zip(grads) {
-                ready.extend(self.give(edge, grad)?);
+                if self.wants(edge) {
+                    ready.extend(self.give(edge, grad)?);
+                }
             }
         }
         Ok(())
@@ -222,9 +277,9 @@ impl Tensor {
             // Under the lock, since another thread may be adding to the same leaf.
             let mut collected = lock(&leaf.grad);
             *collected = Some(match &*collected {
-                Some(old) => old.add(&part)?,
+                Some(old) => old.add(&part.widened()?)?,
                 // A rule may hand on a view of what it got; the collected gradient is its own.
-                None => part.copy()?,
+                None => part.copy()?.widened()?,
             });
         }
         Ok(())
@@ -253,13 +308,20 @@ impl Tensor {
         let roots = roots.collect::<Result<Vec<_>>>()?;
         let mut pass = Pass::default();
         let targets: Vec<Edge> = inputs.iter().map(|input| input.edge()).collect();
+        let mut wanted = HashSet::new();
         for target in &targets {
-            if let Edge::Node(link) = target
-                && let Some(node) = link.node()
-            {
-                pass.caught.insert(address(node), None);
+            match target {
+                Edge::None => {}
+                Edge::Leaf(leaf) => drop(wanted.insert(address(leaf))),
+                Edge::Node(link) => {
+                    if let Some(node) = link.node() {
+                        wanted.insert(address(node));
+                        pass.caught.insert(address(node), None);
+                    }
+                }
             }
         }
+        pass.targets = Some(wanted);
         let keep = options.retain_graph || options.create_graph;
         {
             let _mode = NoGrad::set(options.create_graph && super::is_grad_enabled());

@@ -28,6 +28,7 @@ pub(crate) struct History {
 /// Where a leaf's gradient is collected; graphs keep this and not the leaf's elements.
 pub(crate) struct Leaf {
     pub(super) meta: Meta,
+    /// In 32 bits for 16-bit floats, so that many backwards add up.
     pub(super) grad: Mutex<Option<Tensor>>,
     pub(super) hooks: Mutex<Vec<Hook>>,
 }
@@ -83,6 +84,16 @@ impl Tensor {
         if history.wants.load(Ordering::Relaxed) { Edge::Leaf(self.leaf()) } else { Edge::None }
     }
 
+    /// The same history for a copy that stands for this tensor.
+    pub(crate) fn history_again(&self) -> History {
+        let history = History::of_node(self.history().node(), None);
+        if self.history().wants.load(Ordering::Relaxed) {
+            history.wants.store(true, Ordering::Relaxed);
+            history.leaf.get_or_init(|| self.leaf());
+        }
+        history
+    }
+
     pub(super) fn leaf(&self) -> Arc<Leaf> {
         let make = || {
             let (grad, hooks) = (Mutex::default(), Mutex::default());
@@ -132,7 +143,9 @@ impl Tensor {
 
     /// The gradient that backward has collected for this leaf.
     pub fn grad(&self) -> Option<Tensor> {
-        lock(&self.history().leaf.get()?.grad).clone()
+        let collected = lock(&self.history().leaf.get()?.grad).clone();
+        // Only memory that has run out can fail here, and then there is no gradient to give.
+        collected.and_then(|grad| grad.narrowed(self.dtype()).ok())
     }
 
     /// Sets or removes the collected gradient.
@@ -145,7 +158,7 @@ impl Tensor {
             let (got, want) = (grad.meta(), self.meta());
             inlay_core::expect_shape("grad", "grad", &got.shape, &want.shape)?;
         }
-        *lock(&self.leaf().grad) = grad.cloned();
+        *lock(&self.leaf().grad) = grad.map(Tensor::widened).transpose()?;
         Ok(())
     }
 

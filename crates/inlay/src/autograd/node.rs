@@ -44,12 +44,6 @@ pub(crate) enum Edge {
     Node(Link),
 }
 
-impl Edge {
-    pub(super) fn is_some(&self) -> bool {
-        !matches!(self, Edge::None)
-    }
-}
-
 impl Node {
     pub(crate) fn link(
         op: Box<dyn Op>,

@@ -46,6 +46,8 @@ pub(crate) struct Rule<'a> {
     pub(super) node: &'a Arc<Node>,
     pub(super) saved: &'a Saved,
     pub(super) upstream: &'a Tensor,
+    /// For each input, whether anyone wants its gradient.
+    pub(super) wanted: &'a [bool],
 }
 
 impl Rule<'_> {
@@ -56,7 +58,7 @@ impl Rule<'_> {
 
     /// Whether anyone wants the gradient of input `k`.
     pub(crate) fn wants(&self, k: usize) -> bool {
-        self.node.edges[k].is_some()
+        self.wanted[k]
     }
 
     /// What input `k` was.

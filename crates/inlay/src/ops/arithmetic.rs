@@ -6,7 +6,7 @@ use super::broadcast::{common, sizes, stretch};
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
-use crate::{Tensor, device};
+use crate::{Item, Tensor, device, is_grad_enabled};
 
 #[derive(Debug)]
 struct Arith(Arithmetic);
@@ -111,5 +111,41 @@ impl Tensor {
     /// Dtypes that differ, shapes that don't broadcast together.
     pub fn divide(&self, other: &Tensor) -> Result<Tensor> {
         apply(Arith(Arithmetic::Divide), &[self, other])
+    }
+}
+
+macro_rules! in_place {
+    ($($name:ident, $of:literal, $op:ident;)*) => {
+        impl Tensor { $(
+            #[doc = concat!("[`Tensor::", $of, "`] in place: the result has this shape and dtype.")]
+            ///
+            /// # Errors
+            /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+            pub fn $name(&self, other: &Tensor) -> Result<&Self> {
+                self.arithmetic_(Arith(Arithmetic::$op), other)
+            }
+        )* }
+    };
+}
+in_place!(
+    add_, "add", Add;
+    subtract_, "subtract", Subtract;
+    multiply_, "multiply", Multiply;
+    divide_, "divide", Divide;
+);
+
+impl Tensor {
+    fn arithmetic_(&self, op: Arith, other: &Tensor) -> Result<&Self> {
+        // What the rule reads must stay, so of what is written it gets a copy.
+        let reads = op.saves() != Saves::NOTHING;
+        let record = is_grad_enabled() && !(self.stop_gradient() && other.stop_gradient());
+        let operand =
+            |tensor: &Tensor| match reads && record && self.array().overlaps(tensor.array()) {
+                true => tensor.copy(),
+                false => Ok(tensor.clone()),
+            };
+        let result = apply(op, &[&operand(self)?, &operand(other)?])?;
+        self.assign(&[Item::Ellipsis], &result)?;
+        Ok(self)
     }
 }

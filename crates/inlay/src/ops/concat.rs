@@ -34,6 +34,10 @@ impl Op for Concat {
             expected[axis] = input.shape.get(axis).copied().unwrap_or(expected[axis]);
             expect_shape(op, "x", &input.shape, &expected)?;
             total = total.zip(expected[axis].known()).map(|(a, b)| a.saturating_add(b));
+            if total.is_some_and(|total| isize::try_from(total).is_err()) {
+                let shape = expected.iter().map(|dim| dim.known().unwrap_or(0)).collect();
+                return Err(Error::TooLarge { op, shape });
+            }
         }
         shape[axis] = total.map_or_else(Dim::unknown, Dim::Known);
         Ok(first.with_shape(shape))

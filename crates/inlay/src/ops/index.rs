@@ -247,7 +247,7 @@ impl Tensor {
             let (view, index, shape) = positions(op, &view, &tensor, axis)?;
             let value = stretched(value, &around(&view, axis, 1, &shape))?;
             let rows = value.shaped(&around(&view, axis, 1, &[index.numel()]))?;
-            let how = Scatter::overwrite().axis(axis as i64).named(op);
+            let how = Scatter::overwrite().axis(axis as i64).named(op, "value");
             Box::new(move |in_place| match in_place {
                 true => view.scatter_(&index, &rows, how).cloned(),
                 false => view.scatter(&index, &rows, how),

@@ -68,9 +68,10 @@ struct Flat {
 impl Flat {
     /// Of one index for each of the first axes, stretched to one shape.
     fn of_indices(op: &'static str, x: &Tensor, indices: &[&Tensor]) -> Result<Self> {
+        x.meta().expect_rank_at_least(op, "x", 1)?;
         if indices.is_empty() || indices.len() > x.rank() {
             let got = indices.len().to_string();
-            let expected = format!("1 to {}, as x has {} dimensions", x.rank(), x.rank());
+            let expected = format!("1 to {}, the rank of x", x.rank());
             return Err(Error::Argument { op, arg: "the number of indices", got, expected });
         }
         if let [mask] = indices
@@ -108,19 +109,28 @@ impl Flat {
     }
 
     /// `x` with the first axes made one.
-    fn rows(&self, x: &Tensor) -> Result<Tensor> {
-        let count: usize = x.shape()[..self.axes].iter().product();
+    fn rows(&self, op: &'static str, x: &Tensor) -> Result<Tensor> {
+        let first = &x.shape()[..self.axes];
+        let count = first.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
+        let count = count.filter(|&count| isize::try_from(count).is_ok());
+        let count = count.ok_or_else(|| Error::TooLarge { op, shape: x.shape().to_vec() })?;
         x.shaped(&[&[count], &x.shape()[self.axes..]].concat())
     }
 
     /// `values` stretched to one row an entry.
-    fn updates(&self, op: &'static str, x: &Tensor, values: &Tensor) -> Result<Tensor> {
-        values.meta().expect_dtype_of(op, "values", &x.meta(), "x")?;
+    fn updates(
+        &self,
+        op: &'static str,
+        arg: &'static str,
+        x: &Tensor,
+        values: &Tensor,
+    ) -> Result<Tensor> {
+        values.meta().expect_dtype_of(op, arg, &x.meta(), "x")?;
         let rest = &x.shape()[self.axes..];
         let whole = [&self.shape, rest].concat();
         let stretched = values.broadcast_to(&whole).map_err(|_| Error::Broadcast {
             op,
-            arg: "values",
+            arg,
             got: inlay_core::ShapeText::of(values.shape()),
             to: inlay_core::ShapeText::of(&whole),
         })?;
@@ -133,7 +143,7 @@ fn how(op: &'static str, accumulate: bool) -> Scatter {
         true => Scatter::reduce(Reduce::Sum).include_self(true),
         false => Scatter::overwrite(),
     }
-    .named(op)
+    .named(op, "value")
 }
 
 impl Tensor {
@@ -168,8 +178,8 @@ impl Tensor {
     ) -> Result<Tensor> {
         let op = "index_put";
         let flat = Flat::of_indices(op, self, indices)?;
-        let updates = flat.updates(op, self, values)?;
-        let rows = flat.rows(self)?.scatter(&flat.index, &updates, how(op, accumulate))?;
+        let updates = flat.updates(op, "value", self, values)?;
+        let rows = flat.rows(op, self)?.scatter(&flat.index, &updates, how(op, accumulate))?;
         rows.shaped(self.shape())
     }
 
@@ -186,8 +196,8 @@ impl Tensor {
         let op = "index_put";
         self.array().expect_target(op, "x")?;
         let flat = Flat::of_indices(op, self, indices)?;
-        let updates = flat.updates(op, self, values)?;
-        self.write_rows(&flat, &updates, how(op, accumulate))
+        let updates = flat.updates(op, "value", self, values)?;
+        self.write_rows(op, &flat, &updates, how(op, accumulate))
     }
 
     /// A copy in which `x[index[i]] += updates[i]` for every row i of `index`, whose last axis names a
@@ -196,14 +206,7 @@ impl Tensor {
     /// # Errors
     /// Shapes and dtypes that don't fit, indices out of range.
     pub fn scatter_nd_add(&self, index: &Tensor, updates: &Tensor) -> Result<Tensor> {
-        let op = "scatter_nd_add";
-        let flat = nd_index(op, self, index)?;
-        let expected = [&flat.shape, &self.shape()[flat.axes..]].concat();
-        let expected = Meta::known(self.dtype(), &expected).shape;
-        inlay_core::expect_shape(op, "updates", &updates.meta().shape, &expected)?;
-        let updates = flat.updates(op, self, updates)?;
-        let rows = flat.rows(self)?.scatter(&flat.index, &updates, how(op, true))?;
-        rows.shaped(self.shape())
+        scatter_nd_add("scatter_nd_add", self, index, updates)
     }
 
     /// Zeros of `shape` to which [`Tensor::scatter_nd_add`] has added.
@@ -211,13 +214,22 @@ impl Tensor {
     /// # Errors
     /// As there.
     pub fn scatter_nd(index: &Tensor, updates: &Tensor, shape: &[usize]) -> Result<Tensor> {
-        Tensor::zeros(shape, updates.dtype())?.scatter_nd_add(index, updates)
+        let op = "scatter_nd";
+        // Named here, so that a size that can't be is an error of this operation.
+        inlay_core::Layout::contiguous(op, shape, updates.dtype().size())?;
+        scatter_nd_add(op, &Tensor::zeros(shape, updates.dtype())?, index, updates)
     }
 
     /// Writes rows of the first axes made one, in place; through a view of the memory where there is
     /// one and no gradient is recorded, else through a copy.
-    fn write_rows(&self, flat: &Flat, updates: &Tensor, how: Scatter) -> Result<&Self> {
-        let rows = flat.rows(self)?;
+    fn write_rows(
+        &self,
+        op: &'static str,
+        flat: &Flat,
+        updates: &Tensor,
+        how: Scatter,
+    ) -> Result<&Self> {
+        let rows = flat.rows(op, self)?;
         let shared = rows.data_ptr() == self.data_ptr();
         let tracked = !self.stop_gradient() || !updates.stop_gradient();
         if shared && !(tracked && crate::is_grad_enabled()) {
@@ -228,6 +240,21 @@ impl Tensor {
         self.assign(&[Item::Ellipsis], &written)?;
         Ok(self)
     }
+}
+
+fn scatter_nd_add(
+    op: &'static str,
+    x: &Tensor,
+    index: &Tensor,
+    updates: &Tensor,
+) -> Result<Tensor> {
+    updates.meta().expect_dtype_of(op, "updates", &x.meta(), "x")?;
+    let flat = nd_index(op, x, index)?;
+    let expected = [&flat.shape, &x.shape()[flat.axes..]].concat();
+    let expected = Meta::known(x.dtype(), &expected).shape;
+    inlay_core::expect_shape(op, "updates", &updates.meta().shape, &expected)?;
+    let rows = flat.updates(op, "updates", x, updates)?;
+    flat.rows(op, x)?.scatter(&flat.index, &rows, how(op, true))?.shaped(x.shape())
 }
 
 /// One index for each axis out of an index whose last axis lists them.

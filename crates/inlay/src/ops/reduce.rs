@@ -125,10 +125,14 @@ impl Op for Reduction {
                     .map(|(size, _)| size)
                     .product();
                 let wide = g.widened()?;
-                let count = Tensor::scalar("mean", "count", count as f64, wide.dtype())?;
+                // Of nothing there is nobody to share with, but 0 / 0 would be seen at second order.
+                let count = Tensor::scalar("mean", "count", count.max(1) as f64, wide.dtype())?;
                 wide.divide(&count)?.narrowed(g.dtype())?.broadcast_to(&shape)?
             }
-            Fold::Prod => product_of_others(&rule.input(0)?, &over)?.multiply(&g)?,
+            Fold::Prod => {
+                let others = product_of_others(&rule.input(0)?, &over)?;
+                g.broadcast_to(&shape)?.times(&others)?
+            }
             Fold::Amax | Fold::Amin => {
                 let same = rule.input(0)?.same_as(&rule.output()?.shaped(&kept)?)?;
                 let wide = g.widened()?;
@@ -143,7 +147,7 @@ impl Op for Reduction {
     }
 }
 
-/// For each element the product of all others that are multiplied with it, without a division.
+/// For each element the product of all others that are multiplied with it, in twice the precision.
 fn product_of_others(x: &Tensor, over: &[bool]) -> Result<Tensor> {
     let rank = over.len();
     let kept = (0..rank).filter(|&axis| !over[axis]);

@@ -20,8 +20,9 @@ use crate::{SliceScatter, Tensor, device};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scatter {
-    /// What the user called.
+    /// What the user called, and what the updates are called there.
     name: &'static str,
+    arg: &'static str,
     axis: i64,
     combine: Combine,
 }
@@ -29,13 +30,14 @@ pub struct Scatter {
 impl Scatter {
     /// Assign: the last update of a place wins.
     pub fn overwrite() -> Self {
-        Scatter { name: "scatter", axis: 0, combine: Combine::Assign }
+        Scatter { name: "scatter", arg: "updates", axis: 0, combine: Combine::Assign }
     }
 
     /// Places that the index names become the reduction of their updates.
     pub fn reduce(reduce: Reduce) -> Self {
         Scatter {
             name: "scatter",
+            arg: "updates",
             axis: 0,
             combine: Combine::Reduce { reduce, include_self: false },
         }
@@ -51,9 +53,9 @@ impl Scatter {
         self
     }
 
-    /// The same under another name, for errors.
-    pub(super) fn named(mut self, name: &'static str) -> Self {
-        self.name = name;
+    /// The same under other names, for errors.
+    pub(super) fn named(mut self, name: &'static str, arg: &'static str) -> Self {
+        (self.name, self.arg) = (name, arg);
         self
     }
 
@@ -90,7 +92,7 @@ impl Op for Scatter {
             let expected = "0 or 1";
             return Err(Error::Rank { op, arg: "index", got: index.rank(), expected });
         }
-        updates.expect_dtype_of(op, "updates", x, "x")?;
+        updates.expect_dtype_of(op, self.arg, x, "x")?;
         expect_defined(op, self.combine, x)?;
 
         let mut expected = x.shape.clone();
@@ -106,13 +108,13 @@ impl Op for Scatter {
                 {
                     if *have < least {
                         let got = ShapeText::of(&updates.shape);
-                        return Err(Error::TooShort { op, arg: "updates", got, axis, least });
+                        return Err(Error::TooShort { op, arg: self.arg, got, axis, least });
                     }
                     expected[axis] = Dim::Known(*have);
                 }
             }
         }
-        expect_shape(op, "updates", &updates.shape, &expected)?;
+        expect_shape(op, self.arg, &updates.shape, &expected)?;
         Ok(x.clone())
     }
 

@@ -63,10 +63,10 @@ impl Scattered<'_> {
             Reduce::Sum => Ok(self.g.clone()),
             Reduce::Mean => self.shared(&self.counts(true)?),
             Reduce::Mul => {
-                let ones = Tensor::ones(self.g.shape(), self.g.dtype())?;
+                let updates = Self::read(&self.updates).precise()?;
+                let ones = Tensor::ones(self.g.shape(), updates.dtype())?;
                 let how = Scatter::reduce(Reduce::Mul).axis(self.axis());
-                let product = ones.scatter(&self.index, Self::read(&self.updates), how)?;
-                self.g.multiply(&product.conjugate()?)
+                self.g.times(&ones.scatter(&self.index, &updates, how)?.conjugate()?)
             }
             Reduce::Amax | Reduce::Amin => {
                 let (x, y) = (Self::read(&self.x), Self::read(&self.y));
@@ -94,7 +94,7 @@ impl Scattered<'_> {
                 let updates = Self::read(&self.updates);
                 let others =
                     products_of_others(updates, &self.index, places, self.axis, first.as_ref())?;
-                self.select(self.g)?.multiply(&others)
+                self.select(self.g)?.times(&others)
             }
             Reduce::Amax | Reduce::Amin => {
                 let share = self.select(&self.shared(&self.equals()?)?)?;
@@ -152,8 +152,8 @@ impl Scattered<'_> {
 /// For each row of `x` the conjugate of the product of all other rows that name its place, times
 /// `first`, if there is one, which holds the place's own value for each row.
 ///
-/// Products before and after each row, in twice the precision: factors that are 0, tiny or huge come
-/// out right, as nothing is divided and hardly anything leaves the range.
+/// Products before and after each row, in twice the precision, in which they stay: factors that are 0,
+/// tiny or huge come out right, as nothing is divided and hardly anything leaves the range.
 pub(super) fn products_of_others(
     x: &Tensor,
     index: &Tensor,
@@ -161,21 +161,30 @@ pub(super) fn products_of_others(
     axis: usize,
     first: Option<&Tensor>,
 ) -> Result<Tensor> {
-    let dtype = match x.dtype() {
-        DType::F16 | DType::BF16 => DType::F32,
-        _ if x.dtype().kind() == Kind::Complex => DType::C128,
-        _ => DType::F64,
-    };
-    let wide = x.narrowed(dtype)?;
-    let one = Tensor::ones(&[], dtype)?;
-    let first = first.map(|first| first.narrowed(dtype)).transpose()?;
+    let wide = x.precise()?;
+    let one = Tensor::ones(&[], wide.dtype())?;
+    let first = first.map(Tensor::precise).transpose()?;
     let before = Chain::new(index, places, axis, false)?;
     let before = before.products_before(&wide, first.as_ref().unwrap_or(&one))?;
     let after = Chain::new(index, places, axis, true)?.products_before(&wide, &one)?;
-    before.multiply(&after)?.conjugate()?.narrowed(x.dtype())
+    before.multiply(&after)?.conjugate()
 }
 
 impl Tensor {
+    /// In twice the precision where there is such a dtype.
+    fn precise(&self) -> Result<Tensor> {
+        self.narrowed(match self.dtype() {
+            DType::F16 | DType::BF16 => DType::F32,
+            dtype if dtype.kind() == Kind::Complex => DType::C128,
+            _ => DType::F64,
+        })
+    }
+
+    /// Times factors of twice the precision, rounded once.
+    pub(super) fn times(&self, precise: &Tensor) -> Result<Tensor> {
+        self.narrowed(precise.dtype())?.multiply(precise)?.narrowed(self.dtype())
+    }
+
     /// Whether elements are equal, or both NaN.
     pub(super) fn same_as(&self, other: &Tensor) -> Result<Tensor> {
         let both_nan = self.not_equal(self)?.multiply(&other.not_equal(other)?)?;

@@ -12,7 +12,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) op: String,
     pub(crate) has_twin: bool,
-    /// The tensors of the call in order, then those that only a key refers to.
+    /// The tensors of the call in order, then those of lists and keys.
     pub(crate) arrays: Vec<(String, Nd)>,
     pub(crate) attrs: Table,
     /// What "T" stands for.

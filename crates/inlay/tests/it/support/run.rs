@@ -20,6 +20,15 @@ impl Args<'_> {
         &found.unwrap_or_else(|| panic!("{} has no {name}", self.case.name)).1
     }
 
+    /// The list of the tensors x0, x1, … of the case.
+    fn tensors(&self, name: &str) -> Vec<&Tensor> {
+        let find = |k: usize| {
+            let found = self.tensors.iter().find(|(given, _)| *given == format!("{name}{k}"));
+            found.map(|(_, tensor)| tensor)
+        };
+        (0..).map_while(find).collect()
+    }
+
     fn attr(&self, name: &str) -> Option<&Value> {
         self.case.attrs.get(name)
     }
@@ -43,6 +52,11 @@ impl Args<'_> {
 
     fn sizes(&self, name: &str) -> Vec<usize> {
         self.ints(name).into_iter().map(|size| usize::try_from(size).unwrap()).collect()
+    }
+
+    /// The axes to reduce over, `None` if left out.
+    fn axes(&self) -> Option<Vec<i64>> {
+        self.attr("axis").map(|_| self.list("axis", None, 1).into_iter().flatten().collect())
     }
 
     /// One number or a list, of which `None` is left out or "none".
@@ -161,6 +175,15 @@ pub(crate) fn run(case: &Case, tensors: &[(String, Tensor)], in_place: bool) -> 
             let at = SelectScatter { axis: args.int("axis", 0), index: args.int("index", 0) };
             write!("x", select_scatter, select_scatter_, t("values"), at)
         }
+        "index_add" => {
+            write!("x", index_add, index_add_, t("index"), args.int("axis", 0), t("value"))
+        }
+        "index_put" => {
+            let (indices, accumulate) = (args.tensors("indices"), args.flag("accumulate", false));
+            write!("x", index_put, index_put_, &indices, t("value"), accumulate)
+        }
+        "scatter_nd" => Tensor::scatter_nd(t("index"), t("updates"), &args.sizes("shape")),
+        "scatter_nd_add" => t("x").scatter_nd_add(t("index"), t("updates")),
         "setitem" => t("x").assign(&args.key(), t("value")).map(|()| t("x").clone()),
         "getitem" => t("x").index(&args.key()),
         "index_select" => t("x").index_select(t("index"), args.int("axis", 0)),
@@ -189,11 +212,13 @@ pub(crate) fn run(case: &Case, tensors: &[(String, Tensor)], in_place: bool) -> 
         "less_equal" => t("x").less_equal(t("y")),
         "greater_than" => t("x").greater_than(t("y")),
         "greater_equal" => t("x").greater_equal(t("y")),
-        "sum" => {
-            let axes = args.attr("axis").map(|_| args.list("axis", None, 1));
-            let axes: Option<Vec<i64>> = axes.map(|axes| axes.into_iter().flatten().collect());
-            t("x").sum(axes.as_deref(), args.flag("keepdim", false))
-        }
+        "sum" => t("x").sum(args.axes().as_deref(), args.flag("keepdim", false)),
+        "mean" => t("x").mean(args.axes().as_deref(), args.flag("keepdim", false)),
+        "prod" => t("x").prod(args.axes().as_deref(), args.flag("keepdim", false)),
+        "amax" => t("x").amax(args.axes().as_deref(), args.flag("keepdim", false)),
+        "amin" => t("x").amin(args.axes().as_deref(), args.flag("keepdim", false)),
+        "concat" => Tensor::concat(&args.tensors("x"), args.int("axis", 0)),
+        "stack" => Tensor::stack(&args.tensors("x"), args.int("axis", 0)),
         "zeros" => Tensor::zeros(&args.sizes("shape"), args.dtype("dtype", DType::F32)),
         "ones" => Tensor::ones(&args.sizes("shape"), args.dtype("dtype", DType::F32)),
         "full" => {
