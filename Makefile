@@ -20,7 +20,7 @@ help: ## Show what each target does
 demo: $(VENV)/.inlay $(VENV)/.demo ## Show every operation on small tensors, in the terminal and as a picture
 	$(BIN)/python examples/tour.py
 
-test: test-rust test-python ## Run all tests but those against PyTorch and Paddle
+test: test-rust test-python ## Run all tests but those against PyTorch, Paddle and JAX
 
 test-rust: ## Run the Rust tests
 	cargo test
@@ -28,7 +28,7 @@ test-rust: ## Run the Rust tests
 test-python: $(VENV)/.inlay ## Run the Python tests
 	$(BIN)/python -m pytest --quiet --maxfail 50 python/tests --ignore python/tests/peers
 
-test-peers: $(PEERS)/.inlay ## Run the tests against the real PyTorch and Paddle, in an environment of their own
+test-peers: $(PEERS)/.inlay ## Run the tests against the real PyTorch, Paddle and JAX, in an environment of their own
 	$(PEERS)/bin/python -m pytest --quiet --maxfail 50 python/tests/peers
 
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs

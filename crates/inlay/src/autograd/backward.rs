@@ -1,5 +1,6 @@
 //! Backward: walks the tape from results to leaves, each node once all of its users are done.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
@@ -87,10 +88,9 @@ impl Pass {
                 let leading = target || node.edges.iter().any(leading);
                 leads.insert(address(node), leading);
                 order.push(Arc::clone(node));
-            } else if !leads.contains_key(&address(node)) {
-                leads.insert(address(node), false);
-                let below = node.edges.iter().map(|edge| (edge.clone(), false));
-                let below: Vec<_> = below.collect();
+            } else if let Entry::Vacant(unknown) = leads.entry(address(node)) {
+                unknown.insert(false);
+                let below: Vec<_> = node.edges.iter().map(|edge| (edge.clone(), false)).collect();
                 stack.push((edge, true));
                 stack.extend(below);
             }
