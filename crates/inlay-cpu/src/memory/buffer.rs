@@ -254,8 +254,12 @@ mod tests {
     fn blocks_come_back_to_the_pool() {
         let ptr = Buffer::new(3 << 20).expect("small").as_ptr();
         assert_eq!(ptr as usize % (2 << 20), 0);
-        let reused = pool::stats().reused;
-        let _again = Buffer::new(3 << 20).expect("small");
-        assert!(pool::stats().reused > reused);
+        // Another test may empty the cache between the two, but hardly every time.
+        let comes_back = |_| {
+            let reused = pool::stats().reused;
+            drop(Buffer::new(3 << 20).expect("small"));
+            pool::stats().reused > reused
+        };
+        assert!((0..100).any(comes_back));
     }
 }
