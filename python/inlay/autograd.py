@@ -34,5 +34,9 @@ class no_grad(ContextDecorator):
         self._before.append(_set_grad_enabled(False))
         return self
 
+    def _recreate_cm(self) -> no_grad:
+        # A decorated function may run in several threads at once, each with a mode of its own.
+        return no_grad()
+
     def __exit__(self, *exception: object) -> None:
         _set_grad_enabled(self._before.pop())
