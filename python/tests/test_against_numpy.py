@@ -17,6 +17,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from arguments import (
+    any_axis,
+    any_bound,
+    any_index,
+    any_step,
+    assert_bits,
+    bits,
+    defined,
+    laid,
+    numbers,
+    python,
+    replaced,
+    shapes,
+    stretched,
+    thinner,
+    without_negative_zeros,
+)
 from cases import assert_same
 from naive import COMPLEXES, DTYPES, FLOATS, INTEGERS
 
@@ -24,8 +41,6 @@ import inlay
 
 SHORT_FLOATS = ["float16", "bfloat16"]
 REALS = ["bool", *INTEGERS, *FLOATS]
-LARGEST = {0: 1, 1: 40, 2: 12, 3: 7, 4: 5, 5: 4, 6: 3}  # the largest size of an axis, by rank
-FAR = 2**62
 
 each_dtype = pytest.mark.parametrize("dtype", DTYPES)
 each_self = pytest.mark.parametrize("include_self", [True, False], ids=["with self", "without"])
@@ -41,101 +56,6 @@ def quiet() -> Iterator[None]:
     """Overflow and NaN are part of the tests."""
     with np.errstate(all="ignore"):
         yield
-
-
-# Random arguments.
-
-
-def shapes(rng: np.random.Generator, least: int = 0, each: int = 3) -> Iterator[tuple[int, ...]]:
-    """Shapes of every rank from `least` to 6; some have an axis of size 0."""
-    for rank in range(least, 7):
-        for _ in range(each):
-            sizes = rng.integers(1, LARGEST[rank] + 1, rank)
-            sizes[rng.random(rank) < 0.05] = 0
-            yield tuple(sizes.tolist())
-
-
-def bits(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
-    """Any bit patterns, NaNs of every payload and subnormals among them."""
-    if dtype == "bool":
-        return rng.integers(0, 2, shape).astype(bool)
-    size = math.prod(shape) * DTYPES[dtype].itemsize
-    return np.frombuffer(rng.bytes(size), DTYPES[dtype]).reshape(shape).copy()
-
-
-def numbers(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
-    """Numbers to reckon with: of a size that adds up, and a few that are extreme."""
-    if dtype in ("bool", *INTEGERS):
-        return bits(rng, dtype, shape)
-    if dtype in COMPLEXES:
-        part = "float32" if dtype == "complex64" else "float64"
-        pairs = numbers(rng, part, (*shape, 2))
-        return np.ascontiguousarray(pairs).view(DTYPES[dtype]).reshape(shape)
-    values = rng.normal(size=shape) * 2.0 ** rng.integers(-6, 7, shape)
-    extremes = rng.choice([0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 3e4, 1e-7], shape)
-    return np.where(rng.random(shape) < 0.1, extremes, values).astype(DTYPES[dtype])
-
-
-def python(number: np.ndarray) -> Any:
-    """One element as a Python number."""
-    return number.item() if number.dtype.kind in "biufc" else float(number)
-
-
-def stretched(
-    rng: np.random.Generator, make: Callable[..., np.ndarray], dtype: str, shape: Any
-) -> np.ndarray:
-    """As `make`, with some axes stretched over one element."""
-    thin = [1 if n and rng.random() < 0.15 else n for n in shape]
-    return np.broadcast_to(make(rng, dtype, tuple(thin)), shape)
-
-
-def thinner(rng: np.random.Generator, shape: Any) -> tuple[int, ...]:
-    """A shape that broadcasts to this one."""
-    sizes = [1 if rng.random() < 0.3 else n for n in shape]
-    return tuple(sizes[rng.integers(0, len(sizes) + 1) if rng.random() < 0.3 else 0 :])
-
-
-def any_axis(rng: np.random.Generator, rank: int) -> int:
-    return int(rng.integers(-rank, rank))
-
-
-def any_index(rng: np.random.Generator, shape: Any, size: int) -> np.ndarray:
-    """An index into an axis of this size, in any integer dtype; duplicates and negatives too."""
-    dtype = DTYPES[rng.choice(INTEGERS)]
-    low = -size if dtype.kind == "i" else 0
-    return rng.integers(low, size, shape).astype(dtype) if size else np.zeros(shape, dtype)
-
-
-def any_bound(rng: np.random.Generator, size: int) -> int | None:
-    return rng.choice([None, *rng.integers(-size - 3, size + 4, 8).tolist(), FAR, -FAR])
-
-
-def any_step(rng: np.random.Generator) -> int:
-    return int(rng.choice([1, 1, 2, 3, -1, -1, -2, -3, FAR, -FAR]))
-
-
-def laid(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
-    """The same elements in other memory: any order of axes, gaps, backwards, off the alignment."""
-    if 0 in array.strides and array.size > 1 and rng.random() < 0.5:
-        return array
-    order = rng.permutation(array.ndim)
-    steps = rng.choice([-2, -1, 1, 1, 2], array.ndim)
-    wide = np.array(array.shape, int) * abs(steps)
-    junk = bits(rng, str(array.dtype), tuple(wide[order].tolist()))
-    memory = np.zeros(junk.nbytes + 1, np.uint8)
-    shift = int(rng.random() < 0.2)
-    base = memory[shift : shift + junk.nbytes].view(array.dtype).reshape(junk.shape)
-    base[...] = junk
-    view = base.transpose(np.argsort(order))[(..., *(slice(None, None, s) for s in steps))]
-    view[...] = array
-    return view
-
-
-def assert_bits(actual: np.ndarray, expected: np.ndarray) -> None:
-    """Equal to the last bit of every NaN."""
-    assert actual.dtype == expected.dtype
-    assert actual.shape == expected.shape
-    assert actual.tobytes() == expected.tobytes(), f"got\n{actual}\nexpected\n{expected}"
 
 
 @pytest.fixture
@@ -294,12 +214,6 @@ def test_scatter_overwrites_as_assignment_does(rng, agree, dtype) -> None:
             agree("scatter", [x, index, updates], expected, twin=True, axis=axis)
 
 
-def replaced(shape: tuple[int, ...], axis: int, *sizes: Any) -> tuple[int, ...]:
-    """A shape with other sizes in the place of an axis."""
-    axis %= len(shape)
-    return (*shape[:axis], *(int(size) for size in sizes), *shape[axis + 1 :])
-
-
 # Reductions into places, by `ufunc.at`.
 
 AT = {
@@ -314,13 +228,6 @@ AT = {
     "min": np.minimum,
 }
 REDUCES = [*AT, "mean"]
-
-
-def defined(dtype: str, reduce: str) -> bool:
-    return not (
-        (dtype == "bool" and reduce == "mean")
-        or (dtype in COMPLEXES and reduce in ("amax", "max", "amin", "min"))
-    )
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -383,11 +290,6 @@ def averaged(
     else:
         out[named] = (total[named] / count.astype(work)).astype(x.dtype)
     return out
-
-
-def without_negative_zeros(x: np.ndarray) -> np.ndarray:
-    """See the test of ties."""
-    return np.where(x == 0, np.zeros((), x.dtype), x) if x.dtype.kind not in "bc" else x
 
 
 @each_self

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_gradients import Draw, grad_list, hessian, leaf, random_like, resized
+from gradcheck import Draw, grad_list, hessian, leaf, random_like, resized
 
 import inlay
 

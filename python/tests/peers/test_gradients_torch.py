@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_gradients import Draw, grad_list, hessian, leaf, random_like, resized, without
+from gradcheck import Draw, grad_list, hessian, leaf, random_like, resized, without
 
 import inlay
 

@@ -19,9 +19,7 @@ from typing import Any
 import numpy as np
 import paddle
 import pytest
-from cases import assert_same
-from naive import DTYPES, INTEGERS
-from test_against_numpy import (
+from arguments import (
     any_axis,
     assert_bits,
     bits,
@@ -31,6 +29,8 @@ from test_against_numpy import (
     thinner,
     without_negative_zeros,
 )
+from cases import assert_same
+from naive import DTYPES, INTEGERS
 
 import inlay
 

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from cases import assert_same
-from naive import COMPLEXES, DTYPES, FLOATS, INTEGERS
-from test_against_numpy import (
+from arguments import (
     any_axis,
     any_bound,
     bits,
@@ -28,6 +26,8 @@ from test_against_numpy import (
     thinner,
     without_negative_zeros,
 )
+from cases import assert_same
+from naive import COMPLEXES, DTYPES, FLOATS, INTEGERS
 
 import inlay
 
