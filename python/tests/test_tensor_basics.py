@@ -6,6 +6,8 @@ import copy
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -243,3 +245,11 @@ def test_a_forked_child_can_work_on() -> None:
             busy_copies(tensor, 1)
     finally:
         inlay.set_num_threads(before)
+
+
+def test_the_environment_sets_threads_and_cache() -> None:
+    program = "import inlay; print(inlay.get_num_threads(), inlay.memory_stats()['limit'])"
+    settings = {**os.environ, "INLAY_NUM_THREADS": "3", "INLAY_CACHE_LIMIT": "4096"}
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["3", "4096"]

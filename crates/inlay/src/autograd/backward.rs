@@ -1,6 +1,5 @@
 //! Backward: walks the tape from results to leaves, each node once all of its users are done.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
@@ -74,30 +73,24 @@ fn address<T>(of: &Arc<T>) -> Address {
 impl Pass {
     /// Finds the nodes below `roots` that lead to a target, and counts their users.
     fn explore(&mut self, roots: &[(Edge, Tensor)]) {
-        let mut leads: HashMap<Address, bool> = HashMap::new();
+        let mut seen = HashSet::new();
         // Each node is met twice: on the way down, and once all below it are known.
         let mut stack: Vec<(Edge, bool)> =
             roots.iter().map(|(edge, _)| (edge.clone(), false)).collect();
-        let mut order = Vec::new();
-        while let Some((edge, known)) = stack.pop() {
+        while let Some((edge, below_known)) = stack.pop() {
             let Edge::Node(link) = &edge else { continue };
             let Some(node) = link.node() else { continue };
-            if known {
+            if below_known {
                 let target = self.is_target(address(node));
-                let leading = |edge: &Edge| self.leads(edge, &leads);
-                let leading = target || node.edges.iter().any(leading);
-                leads.insert(address(node), leading);
-                order.push(Arc::clone(node));
-            } else if let Entry::Vacant(unknown) = leads.entry(address(node)) {
-                unknown.insert(false);
+                if target || node.edges.iter().any(|edge| self.wants(edge)) {
+                    let visit = Visit { node: Arc::clone(node), waiting: 0, sum: None };
+                    self.nodes.insert(address(node), visit);
+                }
+            } else if seen.insert(address(node)) {
                 let below: Vec<_> = node.edges.iter().map(|edge| (edge.clone(), false)).collect();
                 stack.push((edge, true));
                 stack.extend(below);
             }
-        }
-        let leading = order.into_iter().filter(|node| leads[&address(node)]);
-        for node in leading {
-            self.nodes.insert(address(&node), Visit { node, waiting: 0, sum: None });
         }
         let users = self.nodes.values().flat_map(|visit| visit.node.edges.iter().cloned());
         let edges: Vec<Edge> = users.chain(roots.iter().map(|(edge, _)| edge.clone())).collect();
@@ -114,18 +107,7 @@ impl Pass {
         self.targets.as_ref().is_some_and(|targets| targets.contains(&address))
     }
 
-    /// Whether a gradient that goes there is wanted.
-    fn leads(&self, edge: &Edge, leads: &HashMap<Address, bool>) -> bool {
-        match edge {
-            Edge::None => false,
-            Edge::Leaf(leaf) => self.targets.is_none() || self.is_target(address(leaf)),
-            Edge::Node(link) => {
-                link.node().is_some_and(|node| leads.get(&address(node)).copied().unwrap_or(false))
-            }
-        }
-    }
-
-    /// Whether a gradient that goes there is wanted, once the nodes are known.
+    /// Whether a gradient that goes there is wanted; of a node, once all below it are known.
     fn wants(&self, edge: &Edge) -> bool {
         match edge {
             Edge::None => false,
