@@ -3,6 +3,7 @@
 //! Every pattern of bits is a value of each of these types, so elements can be read from any
 //! memory, aligned or not.
 
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use inlay_core::DType;
 use num_complex::{Complex32, Complex64};
@@ -46,6 +47,8 @@ pub trait Number: Copy + Send + Sync + 'static {
     type Acc: Plain;
     /// In which sums for means are taken; it can't overflow.
     type MeanAcc: Plain;
+    /// Whether the accumulator holds no more than the number itself.
+    const ACC_IS_SELF: bool;
 
     /// To the accumulator.
     fn widen(self) -> Self::Acc;
@@ -61,6 +64,22 @@ pub trait Number: Copy + Send + Sync + 'static {
     fn mean_add(a: Self::MeanAcc, b: Self::MeanAcc) -> Self::MeanAcc;
     /// The sum of `count` numbers divided by it; integers round down.
     fn mean_of(sum: Self::MeanAcc, count: usize) -> Self;
+    /// [`Number::widen`] for slices of one length, where that is faster than one by one.
+    fn widen_slice(values: &[Self], to: &mut [Self::Acc]) {
+        to.iter_mut().zip(values).for_each(|(to, value)| *to = value.widen());
+    }
+    /// [`Number::narrow`] for slices of one length.
+    fn narrow_slice(acc: &[Self::Acc], to: &mut [Self]) {
+        to.iter_mut().zip(acc).for_each(|(to, &acc)| *to = Self::narrow(acc));
+    }
+    /// [`Number::mean_widen`] for slices of one length.
+    fn mean_widen_slice(values: &[Self], to: &mut [Self::MeanAcc]) {
+        to.iter_mut().zip(values).for_each(|(to, value)| *to = value.mean_widen());
+    }
+    /// [`Number::mean_of`] for slices of one length.
+    fn mean_of_slice(sums: &mut [Self::MeanAcc], count: usize, to: &mut [Self]) {
+        to.iter_mut().zip(sums).for_each(|(to, sum)| *to = Self::mean_of(*sum, count));
+    }
     /// Difference; integers wrap.
     fn sub(a: Self, b: Self) -> Self;
     /// The number with the other sign; integers wrap, a bool is its own.
@@ -79,6 +98,14 @@ pub(crate) trait Ordered: Number {
     fn max(a: Self, b: Self) -> Self;
     /// The smaller, the first of equals, or NaN if one is.
     fn min(a: Self, b: Self) -> Self;
+    /// The larger of accumulators.
+    fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        Self::max(Self::narrow(a), Self::narrow(b)).widen()
+    }
+    /// The smaller of accumulators.
+    fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+        Self::min(Self::narrow(a), Self::narrow(b)).widen()
+    }
     /// Whether `a < b`.
     fn less(a: Self, b: Self) -> bool;
     /// Whether `a <= b`.
@@ -121,6 +148,7 @@ macro_rules! integer {
             const DTYPE: DType = DType::$dtype;
             type Acc = $acc;
             type MeanAcc = $mean;
+            const ACC_IS_SELF: bool = true;
             // Wrapping in a wider unsigned type and cutting off is wrapping in the type itself.
             fn widen(self) -> $acc { self as $acc }
             fn narrow(acc: $acc) -> $t { acc as $t }
@@ -174,12 +202,34 @@ macro_rules! smith {
     };
 }
 
+/// Sixteen-bit floats are converted many at a time, by F16C where the CPU has it: asking what it has
+/// costs more than to convert a number.
+macro_rules! half_slices {
+    () => {
+        fn widen_slice(values: &[Self], to: &mut [f32]) {
+            values.convert_to_f32_slice(to);
+        }
+        fn narrow_slice(acc: &[f32], to: &mut [Self]) {
+            to.convert_from_f32_slice(acc);
+        }
+        fn mean_widen_slice(values: &[Self], to: &mut [f32]) {
+            Self::widen_slice(values, to);
+        }
+        fn mean_of_slice(sums: &mut [f32], count: usize, to: &mut [Self]) {
+            sums.iter_mut().for_each(|sum| *sum /= count as f32);
+            Self::narrow_slice(sums, to);
+        }
+    };
+}
+
 macro_rules! field {
-    ($($t:ty => $dtype:ident, $acc:ty, $widen:expr, $narrow:expr, $count:expr, $div:expr, $conj:expr);* $(;)?) => { $(
+    ($($t:ty => $dtype:ident, $acc:ty, $widen:expr, $narrow:expr, $count:expr, $div:expr, $conj:expr $(, $slices:ident)?);* $(;)?) => { $(
         impl Number for $t {
             const DTYPE: DType = DType::$dtype;
             type Acc = $acc;
             type MeanAcc = $acc;
+            const ACC_IS_SELF: bool = size_of::<$acc>() == size_of::<$t>();
+            $($slices!();)?
             fn widen(self) -> $acc { ($widen)(self) }
             fn narrow(acc: $acc) -> $t { ($narrow)(acc) }
             fn acc_add(a: $acc, b: $acc) -> $acc { a + b }
@@ -198,8 +248,8 @@ macro_rules! field {
     )* };
 }
 field!(
-    f16 => F16, f32, f16::to_f32, f16::from_f32, |n| n as f32, |a, b| a / b, |x| x;
-    bf16 => BF16, f32, bf16::to_f32, bf16::from_f32, |n| n as f32, |a, b| a / b, |x| x;
+    f16 => F16, f32, f16::to_f32, f16::from_f32, |n| n as f32, |a, b| a / b, |x| x, half_slices;
+    bf16 => BF16, f32, bf16::to_f32, bf16::from_f32, |n| n as f32, |a, b| a / b, |x| x, half_slices;
     f32 => F32, f32, |x| x, |x| x, |n| n as f32, |a, b| a / b, |x| x;
     f64 => F64, f64, |x| x, |x| x, |n| n as f64, |a, b| a / b, |x| x;
     Complex32 => C64, Complex32, |x| x, |x| x, |n| n as f32, smith!(Complex32), |x: Complex32| x.conj();
@@ -211,6 +261,9 @@ macro_rules! ordered_float {
         impl Ordered for $t {
             fn max(a: $t, b: $t) -> $t { if a >= b || a.is_nan() { a } else { b } }
             fn min(a: $t, b: $t) -> $t { if a <= b || a.is_nan() { a } else { b } }
+            // Widening keeps the order, so that nothing is narrowed on the way.
+            fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc { if a >= b || a.is_nan() { a } else { b } }
+            fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc { if a <= b || a.is_nan() { a } else { b } }
             fn less(a: $t, b: $t) -> bool { a < b }
             fn less_equal(a: $t, b: $t) -> bool { a <= b }
         }
@@ -223,6 +276,7 @@ impl Number for Bool8 {
     const DTYPE: DType = DType::Bool;
     type Acc = u8;
     type MeanAcc = u8;
+    const ACC_IS_SELF: bool = true;
     fn widen(self) -> u8 {
         u8::from(self.get())
     }

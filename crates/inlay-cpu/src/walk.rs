@@ -77,6 +77,11 @@ impl<const N: usize> Walk<N> {
         self.dims.last().map_or(1, |dim| dim.size)
     }
 
+    /// The distances from one element of a run to the next.
+    pub(crate) fn run_strides(&self) -> [isize; N] {
+        self.dims.last().map_or([0; N], |dim| dim.strides)
+    }
+
     /// Calls `visit` with each run of the elements at the positions of `range`, in order.
     pub(crate) fn runs(&self, range: Range<usize>, mut visit: impl FnMut(Run<N>)) {
         if range.is_empty() || self.len == 0 {

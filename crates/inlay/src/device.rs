@@ -119,16 +119,18 @@ pub(crate) fn gather_rows(to: &Array, from: &Array, axis: usize, index: &Positio
     write(to, None, [from], |dst, _, [src]| kernels::gather_rows(dst, src, axis, index))
 }
 
-/// `to = base; to[index[i]] (combine)= updates[i]` along `axis`.
+/// `to = base; to[index[i]] (combine)= updates[i]` along `axis`; `op` and `arg` name the index in
+/// errors.
 pub(crate) fn scatter_rows(
     to: &Array,
     base: Option<&Array>,
     axis: usize,
-    index: &Positions,
+    (op, arg, index): (&'static str, &'static str, &Array),
     updates: &Array,
     combine: Combine,
 ) -> Result<()> {
-    write(to, base, [updates], |dst, base, [updates]| {
+    write(to, base, [index, updates], |dst, base, [values, updates]| {
+        let index = kernels::Index { op, arg, values };
         kernels::scatter_rows(dst, base, axis, index, updates, combine)
     })?
 }

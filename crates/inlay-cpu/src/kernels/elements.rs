@@ -109,8 +109,8 @@ pub fn scatter_elements(
                     // SAFETY: lane and j lie inside of all layouts.
                     groups.fill(count, |j| unsafe { index.at(entry + j as isize * strides[1]) });
                     for group in 0..groups.len() {
-                        let (place, entries) = groups.get(group);
-                        if entries.is_empty() {
+                        let (place, members) = (groups.place(group), groups.members(group));
+                        if members.len() == 0 {
                             continue;
                         }
                         // SAFETY: the place and the entries lie inside of their axes, and no
@@ -123,7 +123,7 @@ pub fn scatter_elements(
                                 stride: 0,
                             };
                             let own = include_self.then_some((to.cast_const(), 0));
-                            reduce_run::<T, R>((to, 0), own, from, entries, 1);
+                            reduce_run::<T, R>((to, 0), own, from, members, 1);
                         }
                     }
                 });
@@ -135,11 +135,11 @@ pub fn scatter_elements(
 
 /// Positions reached by byte offset.
 #[derive(Clone, Copy)]
-struct Entries<'a>(&'a [usize]);
+struct Entries<'a>(&'a [i64]);
 
 impl<'a> Entries<'a> {
     fn new(index: &'a Positions, layout: &Layout) -> Self {
-        let inside = layout.extent(size_of::<usize>());
+        let inside = layout.extent(size_of::<i64>());
         let inside = inside.is_some_and(|range| range.end <= size_of_val(index.values()));
         assert!(inside || layout.numel() == 0, "the index layout stays inside of the index");
         Entries(index.values())
@@ -149,7 +149,7 @@ impl<'a> Entries<'a> {
     /// The offset is that of an element of the layout given to `new`.
     unsafe fn at(self, offset: isize) -> usize {
         // SAFETY: `new` has shown that every element of the layout is inside of the slice.
-        unsafe { self.0.as_ptr().byte_offset(offset).read() }
+        unsafe { self.0.as_ptr().byte_offset(offset).read() as usize }
     }
 }
 

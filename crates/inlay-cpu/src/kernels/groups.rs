@@ -3,15 +3,22 @@
 //! With the entries of each place side by side, places are independent: threads take places, every
 //! place sees its updates in index order, and is written once.
 
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
 use inlay_core::Result;
 
-use crate::memory::Scratch;
+use super::listing::{BLOCK, Entries, List, shares};
+use super::numbers::Numbers;
+use super::positions::{Positions, Shared};
+use crate::threads;
 
 /// An index is dense when it has at least one entry for so many places: counting them all then
 /// costs less than sorting the entries.
-const DENSE: usize = 8;
+pub(super) const DENSE: usize = 8;
 
 /// How the entries are brought together.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Strategy {
     /// One slot a place, counted and filled in two passes.
     Count,
@@ -25,80 +32,161 @@ enum Strategy {
 pub(super) struct Groups {
     strategy: Strategy,
     places: usize,
-    /// Count: where each place's entries begin. Sort: where each group's entries begin.
-    starts: Scratch<usize>,
-    /// Entry numbers; for Last one a place, or `NONE`.
-    order: Scratch<usize>,
+    /// Where each place's (Sort: each group's) entries end; they begin where the ones before end.
+    ends: Numbers,
+    /// Entry numbers; for Last one a place, counted from 1, or 0.
+    order: Numbers,
     groups: usize,
     /// Sort: the place of each group.
-    named: Scratch<usize>,
+    named: Numbers,
 }
 
-const NONE: usize = usize::MAX;
+/// The entries of one place, in index order.
+#[derive(Clone, Copy)]
+pub(super) struct Members<'a> {
+    order: &'a Numbers,
+    start: usize,
+    end: usize,
+}
+
+impl Members<'_> {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    #[inline]
+    pub(super) fn get(&self, k: usize) -> usize {
+        self.order.get(self.start + k)
+    }
+
+    /// The entry `k` places on, which may be a member of the next groups.
+    #[inline]
+    pub(super) fn ahead(&self, k: usize) -> usize {
+        self.order.get((self.start + k).min(self.order.len() - 1))
+    }
+}
 
 impl Groups {
     /// Workspace for `entries` that name `places`; `last` when only the last of each counts.
     pub(super) fn with_capacity(entries: usize, places: usize, last: bool) -> Result<Self> {
         let dense = places / DENSE <= entries;
-        let (strategy, starts, order, named) = match (dense, last) {
+        let (strategy, ends, order, named) = match (dense, last) {
             (true, true) => (Strategy::Last, 0, places, 0),
-            (true, false) => (Strategy::Count, places + 1, entries, 0),
-            (false, _) => (Strategy::Sort, entries + 1, entries, entries),
+            (true, false) => (Strategy::Count, places, entries, 0),
+            (false, _) => (Strategy::Sort, entries, entries, entries),
         };
+        let bound = entries.saturating_add(1);
         Ok(Groups {
             strategy,
             places,
-            starts: Scratch::new(starts)?,
-            order: Scratch::new(order)?,
+            ends: Numbers::new(ends, bound)?,
+            order: Numbers::new(order, bound)?,
             groups: 0,
-            named: Scratch::new(named)?,
+            named: Numbers::new(named, places)?,
         })
+    }
+
+    /// Groups the entries of an index that all fall into `0..places`; with several threads, each
+    /// of which owns a range of places.
+    pub(super) fn fill_from(&mut self, index: &Positions) {
+        let values = index.values();
+        if self.strategy == Strategy::Sort {
+            return self.fill(values.len(), |entry| values[entry] as usize);
+        }
+        let entries = Entries::Checked(index);
+        let parts = threads::parts(values.len(), 4 * size_of::<i64>()).min(threads::num_threads());
+        let ranges = shares(&entries, self.places, parts);
+        let (order, ends) = (self.order.shared(), self.ends.shared());
+        let places = self.places;
+        self.groups = self.places;
+        if self.strategy == Strategy::Last {
+            return threads::run(ranges.len(), |part| {
+                // SAFETY: the places of a range are this call's alone.
+                unsafe {
+                    ranges[part].clone().for_each(|place| order.set(place, 0));
+                    each_owned(&entries, places, &ranges[part], |place, entry| {
+                        order.set(place, entry + 1);
+                    });
+                }
+            });
+        }
+        let mut totals = vec![0; ranges.len()];
+        let shared = Shared(totals.as_mut_ptr());
+        threads::run(ranges.len(), |part| {
+            let mut total = 0;
+            // SAFETY: as above, and each part has its own total.
+            unsafe {
+                ranges[part].clone().for_each(|place| ends.set(place, 0));
+                each_owned(&entries, places, &ranges[part], |place, _| {
+                    ends.update(place, |count| count + 1);
+                    total += 1;
+                });
+                shared.get().add(part).write(total);
+            }
+        });
+        threads::run(ranges.len(), |part| {
+            let mut next: usize = totals[..part].iter().sum();
+            // SAFETY: as above; the slots of a place are those of its entries, which are this
+            // call's alone.
+            unsafe {
+                for place in ranges[part].clone() {
+                    // Counts become starts, and starts become ends as the entries are put in.
+                    next += ends.update(place, |_| next);
+                }
+                each_owned(&entries, places, &ranges[part], |place, entry| {
+                    order.set(ends.update(place, |slot| slot + 1), entry);
+                });
+            }
+        });
     }
 
     /// Groups `entries` whose places `place` tells; each is less than the number of places.
     pub(super) fn fill(&mut self, entries: usize, place: impl Fn(usize) -> usize) {
+        self.groups = self.places;
         match self.strategy {
             Strategy::Last => {
-                self.order.fill(NONE);
-                for entry in 0..entries {
-                    self.order[place(entry)] = entry;
-                }
-                self.groups = self.places;
+                (0..self.places).for_each(|at| self.order.set(at, 0));
+                (0..entries).for_each(|entry| self.order.set(place(entry), entry + 1));
             }
             Strategy::Count => {
-                self.starts.fill(0);
+                (0..self.places).for_each(|at| self.ends.set(at, 0));
                 for entry in 0..entries {
-                    self.starts[place(entry)] += 1;
+                    let at = place(entry);
+                    self.ends.set(at, self.ends.get(at) + 1);
                 }
-                // Counts become ends, and ends become starts as the entries are put in backwards.
-                let mut end = 0;
-                for start in self.starts.iter_mut() {
-                    end += *start;
-                    *start = end;
+                let mut next = 0;
+                for at in 0..self.places {
+                    let count = self.ends.get(at);
+                    self.ends.set(at, next);
+                    next += count;
                 }
-                for entry in (0..entries).rev() {
-                    let slot = &mut self.starts[place(entry)];
-                    *slot -= 1;
-                    self.order[*slot] = entry;
+                for entry in 0..entries {
+                    let at = place(entry);
+                    let slot = self.ends.get(at);
+                    self.ends.set(at, slot + 1);
+                    self.order.set(slot, entry);
                 }
-                self.groups = self.places;
             }
             Strategy::Sort => {
-                let order = &mut self.order[..entries];
-                for (entry, slot) in order.iter_mut().enumerate() {
-                    *slot = entry;
-                }
-                order.sort_unstable_by_key(|&entry| (place(entry), entry));
-                self.groups = 0;
-                for (at, &entry) in order.iter().enumerate() {
-                    let named = place(entry);
-                    if self.groups == 0 || self.named[self.groups - 1] != named {
-                        self.named[self.groups] = named;
-                        self.starts[self.groups] = at;
-                        self.groups += 1;
+                (0..entries).for_each(|entry| self.order.set(entry, entry));
+                match &mut self.order {
+                    Numbers::Narrow(order) => {
+                        order.sort_unstable_by_key(|&entry| (place(entry as usize), entry));
+                    }
+                    Numbers::Wide(order) => {
+                        order.sort_unstable_by_key(|&entry| (place(entry as usize), entry));
                     }
                 }
-                self.starts[self.groups] = entries;
+                self.groups = 0;
+                for at in 0..entries {
+                    let named = place(self.order.get(at));
+                    if self.groups == 0 || self.named.get(self.groups - 1) != named {
+                        self.named.set(self.groups, named);
+                        self.groups += 1;
+                    }
+                    self.ends.set(self.groups - 1, at + 1);
+                }
             }
         }
     }
@@ -110,22 +198,78 @@ impl Groups {
 
     /// Whether every place has a group.
     pub(super) fn is_dense(&self) -> bool {
-        !matches!(self.strategy, Strategy::Sort)
+        self.strategy != Strategy::Sort
     }
 
-    /// The place of a group, and its entries in index order.
-    pub(super) fn get(&self, group: usize) -> (usize, &[usize]) {
-        match self.strategy {
-            Strategy::Last => {
-                let entry = &self.order[group..=group];
-                (group, if entry[0] == NONE { &[] } else { entry })
-            }
-            Strategy::Count => (group, &self.order[self.starts[group]..self.starts[group + 1]]),
-            Strategy::Sort => {
-                let entries = self.starts[group]..self.starts[group + 1];
-                (self.named[group], &self.order[entries])
-            }
+    /// Where the `part`-th of `parts` begins, when groups are split so that each part has about as
+    /// many entries and places.
+    pub(super) fn cut(&self, part: usize, parts: usize) -> usize {
+        let weight = |group: usize| self.before(group) + group;
+        if part == parts {
+            return self.groups;
         }
+        let wanted = (weight(self.groups) as u128 * part as u128 / parts as u128) as usize;
+        let (mut low, mut high) = (0, self.groups);
+        while low < high {
+            let middle = low.midpoint(high);
+            if weight(middle) < wanted { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// How many entries the largest group has.
+    pub(super) fn largest(&self) -> usize {
+        match self.strategy {
+            Strategy::Last => 1,
+            _ => (0..self.groups).map(|group| self.members(group).len()).max().unwrap_or(0),
+        }
+    }
+
+    /// How many entries the groups before `group` have.
+    fn before(&self, group: usize) -> usize {
+        match (self.strategy, group) {
+            (_, 0) => 0,
+            (Strategy::Last, _) => group,
+            _ => self.ends.get(group - 1),
+        }
+    }
+
+    /// The place of a group.
+    #[inline]
+    pub(super) fn place(&self, group: usize) -> usize {
+        if self.strategy == Strategy::Sort { self.named.get(group) } else { group }
+    }
+
+    /// The entries of a group; not for a workspace of last ones.
+    #[inline]
+    pub(super) fn members(&self, group: usize) -> Members<'_> {
+        let start = self.before(group);
+        Members { order: &self.order, start, end: self.ends.get(group) }
+    }
+
+    /// The last entry of a group, if it has one.
+    #[inline]
+    pub(super) fn last(&self, group: usize) -> Option<usize> {
+        match self.strategy {
+            Strategy::Last => self.order.get(group).checked_sub(1),
+            _ => self.members(group).len().checked_sub(1).map(|k| self.members(group).get(k)),
+        }
+    }
+}
+
+/// Calls `visit` with place and number of every entry that falls into `own`, in index order.
+fn each_owned(
+    entries: &Entries<'_>,
+    places: usize,
+    own: &Range<usize>,
+    mut visit: impl FnMut(usize, usize),
+) {
+    let (mut list, mut space) = (List::new(), [MaybeUninit::uninit(); BLOCK]);
+    for block in entries.blocks() {
+        let nothing = (std::ptr::null(), 0);
+        let inside = list.fill(entries.values(block.clone(), &mut space), places, own, nothing);
+        assert!(inside, "positions were checked");
+        list.iter().for_each(|(place, k)| visit(own.start + place, block.start + k));
     }
 }
 
@@ -137,22 +281,23 @@ mod tests {
     fn every_strategy_keeps_index_order() {
         let index = [3usize, 1, 3, 0, 3, 1];
         for places in [4, 8 * index.len() + 8] {
-            for last in [false, true] {
-                let mut groups = Groups::with_capacity(index.len(), places, last).expect("small");
-                for _ in 0..2 {
-                    groups.fill(index.len(), |entry| index[entry]);
-                    let found: Vec<(usize, Vec<usize>)> = (0..groups.len())
-                        .map(|g| groups.get(g))
-                        .filter(|(_, entries)| !entries.is_empty())
-                        .map(|(place, entries)| match last {
-                            true => (place, vec![entries[entries.len() - 1]]),
-                            false => (place, entries.to_vec()),
-                        })
-                        .collect();
-                    let all = [(0, vec![3]), (1, vec![1, 5]), (3, vec![0, 2, 4])];
-                    let ends = [(0, vec![3]), (1, vec![5]), (3, vec![4])];
-                    assert_eq!(found, if last { ends } else { all });
-                }
+            let all = [(0, vec![3]), (1, vec![1, 5]), (3, vec![0, 2, 4])];
+            let mut groups = Groups::with_capacity(index.len(), places, false).expect("small");
+            for _ in 0..2 {
+                groups.fill(index.len(), |entry| index[entry]);
+                let found = (0..groups.len()).map(|g| (groups.place(g), groups.members(g)));
+                let found = found.filter(|(_, members)| members.len() > 0);
+                let found = found.map(|(place, members)| {
+                    (place, (0..members.len()).map(|k| members.get(k)).collect::<Vec<_>>())
+                });
+                assert_eq!(found.collect::<Vec<_>>(), all);
+            }
+            let mut groups = Groups::with_capacity(index.len(), places, true).expect("small");
+            for _ in 0..2 {
+                groups.fill(index.len(), |entry| index[entry]);
+                let found = (0..groups.len()).map(|g| (groups.place(g), groups.last(g)));
+                let found = found.filter_map(|(place, last)| Some((place, last?)));
+                assert_eq!(found.collect::<Vec<_>>(), [(0, 3), (1, 5), (3, 4)]);
             }
         }
     }

@@ -13,15 +13,18 @@ use crate::number::{Number, dispatch};
 use crate::walk::Walk;
 
 /// Positions on an axis, in the index's shape.
+///
+/// They are kept as i64, which most indices are: a kernel reads a private copy and an index as it
+/// lies in the same way.
 pub struct Positions {
-    values: Scratch<usize>,
+    values: Scratch<i64>,
     layout: Layout,
 }
 
 /// An integer as an index.
-trait IndexValue: Number {
-    /// The position on an axis of `size`, if it has one.
-    fn position(self, size: usize) -> Option<usize>;
+pub(super) trait IndexValue: Number {
+    /// Its value; past i64 the largest, which is out of range as every larger one is.
+    fn to_i64(self) -> i64;
     fn value(self) -> i128;
 }
 
@@ -29,18 +32,24 @@ macro_rules! index_value {
     ($($t:ty),*) => { $(
         impl IndexValue for $t {
             #[inline]
-            fn position(self, size: usize) -> Option<usize> {
-                // A u64 past i64 turns negative and, as sizes fit in an isize, stays out of range.
-                let wide = self as i64;
-                let from_end = i128::from(self) < 0;
-                let at = if from_end { wide.wrapping_add(size as i64) } else { wide };
-                ((at as u64) < size as u64).then_some(at as usize)
-            }
+            fn to_i64(self) -> i64 { i64::try_from(self).unwrap_or(i64::MAX) }
             fn value(self) -> i128 { self as i128 }
         }
     )* };
 }
 index_value!(u8, i8, u16, i16, u32, i32, u64, i64);
+
+/// Counted from the front: negative values count from the end. What is out of range stays so.
+#[inline]
+pub(super) fn from_front(value: i64, size: usize) -> i64 {
+    value.wrapping_add((value >> 63) & size as i64)
+}
+
+/// Whether a value counted from the front is on an axis of `size`.
+#[inline]
+pub(super) fn is_inside(at: i64, size: usize) -> bool {
+    (at as u64) < size as u64
+}
 
 impl Positions {
     /// Reads `index`, whose values count on `axis` of `size`. The error names the first value, in
@@ -52,8 +61,8 @@ impl Positions {
         axis: usize,
         size: usize,
     ) -> Result<Self> {
-        let layout = Layout::contiguous(op, index.layout().shape(), size_of::<usize>())?;
-        let mut values = Scratch::<usize>::new(layout.numel())?;
+        let layout = Layout::contiguous(op, index.layout().shape(), size_of::<i64>())?;
+        let mut values = Scratch::<i64>::new(layout.numel())?;
         let bad = dispatch!(integer index.dtype(), T => read::<T>(&mut values, index, size),
         else return Err(Error::DType {
             op, arg, got: index.dtype(), expected: "an integer dtype",
@@ -68,7 +77,7 @@ impl Positions {
     }
 
     /// The positions in row-major order.
-    pub fn values(&self) -> &[usize] {
+    pub fn values(&self) -> &[i64] {
         &self.values
     }
 
@@ -78,26 +87,33 @@ impl Positions {
     }
 }
 
-fn read<T: IndexValue>(to: &mut [usize], index: Src<'_>, size: usize) -> Option<(usize, i128)> {
+fn read<T: IndexValue>(to: &mut [i64], index: Src<'_>, size: usize) -> Option<(usize, i128)> {
     let bad = Mutex::new(None::<(usize, i128)>);
     let walk = Walk::new([index.layout()]);
     let to = Shared(to.as_mut_ptr());
-    walk.parallel(size_of::<usize>() + size_of::<T>(), |run| {
+    walk.parallel(size_of::<i64>() + size_of::<T>(), |run| {
+        // SAFETY: the walk stays inside of the index, and positions inside of the scratch, which
+        // has one place an element; each run has its own places.
+        let value = |k: usize| unsafe {
+            let at = run.offsets[0] + k as isize * run.strides[0];
+            index.origin().offset(at).cast::<T>().read_unaligned()
+        };
+        let mut outside = 0;
         for k in 0..run.len {
-            // SAFETY: the walk stays inside of the index, and positions inside of the scratch,
-            // which has one place an element; each run has its own places.
-            unsafe {
-                let at = run.offsets[0] + k as isize * run.strides[0];
-                let value = index.origin().offset(at).cast::<T>().read_unaligned();
-                let position = value.position(size);
-                to.get().add(run.position + k).write(position.unwrap_or(0));
-                if position.is_none() {
-                    let found = (run.position + k, value.value());
-                    let mut bad = bad.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                    *bad = Some(bad.map_or(found, |first| first.min(found)));
-                    return;
-                }
-            }
+            let at = from_front(value(k).to_i64(), size);
+            outside += usize::from(!is_inside(at, size));
+            // SAFETY: as above.
+            unsafe { to.get().add(run.position + k).write(at) };
+        }
+        if outside > 0 {
+            let first = (0..run.len).find(|&k| {
+                // SAFETY: as above; what was written there is read back.
+                !is_inside(unsafe { to.get().add(run.position + k).read() }, size)
+            });
+            let k = first.unwrap_or(0);
+            let found = (run.position + k, value(k).value());
+            let mut bad = bad.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            *bad = Some(bad.map_or(found, |first| first.min(found)));
         }
     });
     bad.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())

@@ -22,8 +22,10 @@ pub fn scan_rows(
     dst.expect_apart(&a);
     dst.expect_apart(&c);
     let count = dst.layout().shape()[axis];
-    let in_order =
-        |(i, &from): (usize, &usize)| from >= count || if backwards { from > i } else { from < i };
+    let in_order = |(i, &from): (usize, &i64)| {
+        let from = from as usize;
+        from >= count || if backwards { from > i } else { from < i }
+    };
     assert!(from.values().len() == count, "one entry a row");
     assert!(from.values().iter().enumerate().all(in_order), "a chain comes from what is done");
     dispatch!(dst.dtype(), T => scan::<T>(dst, a, c, axis, from.values(), backwards));
@@ -34,7 +36,7 @@ fn scan<T: Number>(
     a: Src<'_>,
     c: Src<'_>,
     axis: usize,
-    from: &[usize],
+    from: &[i64],
     backwards: bool,
 ) {
     let row = |layout: &Layout| layout.without_axis(axis);
@@ -55,8 +57,9 @@ fn scan<T: Number>(
                     let read =
                         |origin: *const u8, by| origin.offset(by).cast::<T>().read_unaligned();
                     let own = read(a.origin(), at(1, i)).widen();
-                    let value = if from[i] < count {
-                        let before = read(dst.origin().cast_const(), at(0, from[i])).widen();
+                    let value = if (from[i] as usize) < count {
+                        let before =
+                            read(dst.origin().cast_const(), at(0, from[i] as usize)).widen();
                         let factor = read(c.origin(), at(2, i)).widen();
                         T::acc_add(own, T::acc_mul(factor, before))
                     } else {
@@ -78,7 +81,7 @@ pub fn neighbours(dst: Dst<'_>, index: &Positions, places: &mut [usize], backwar
     places.fill(count);
     for step in 0..count {
         let i = if backwards { count - 1 - step } else { step };
-        let last = &mut places[index.values()[i]];
+        let last = &mut places[index.values()[i] as usize];
         // SAFETY: the destination has as many elements as the index.
         unsafe { dst.origin().cast::<i64>().add(i).write_unaligned(*last as i64) };
         *last = i;

@@ -34,12 +34,11 @@ impl Op for IndexFill {
         let [x, index, value] = inputs else { unreachable!("three inputs") };
         let op = self.name();
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
-        let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
         let mut shape = x.shape().to_vec();
-        shape[axis] = positions.values().len();
+        shape[axis] = index.layout.numel();
         let rows = stretch(op, "value", value, &shape)?;
         let (to, base) = out.of(op, x)?;
-        device::scatter_rows(&to, base, axis, &positions, &rows, Combine::Assign)?;
+        device::scatter_rows(&to, base, axis, (op, "index", index), &rows, Combine::Assign)?;
         Ok(to)
     }
 

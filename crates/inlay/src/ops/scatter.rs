@@ -122,7 +122,6 @@ impl Op for Scatter {
         let [x, index, updates] = inputs else { unreachable!("three inputs") };
         let op = self.name();
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
-        let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
         let updates = match index.shape().first() {
             None => updates.with_layout(updates.layout.insert_axis(axis)),
             Some(&entries) => {
@@ -132,7 +131,7 @@ impl Op for Scatter {
             }
         };
         let (to, base) = out.of(op, x)?;
-        device::scatter_rows(&to, base, axis, &positions, &updates, self.combine)?;
+        device::scatter_rows(&to, base, axis, (op, "index", index), &updates, self.combine)?;
         Ok(to)
     }
 

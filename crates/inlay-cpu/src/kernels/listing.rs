@@ -1,0 +1,278 @@
+//! Which entries of an index fall into a range of places, block by block.
+//!
+//! Threads own ranges of places. Each reads the whole index and lists what it owns, without a
+//! branch that could be mispredicted; so every place sees its entries in index order, whatever the
+//! number of threads.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::slice;
+
+use inlay_core::DType;
+
+use super::positions::{IndexValue, Positions, from_front, is_inside};
+use super::reducer::prefetch;
+use crate::Src;
+use crate::number::dispatch;
+
+/// Entries that are listed at a time: the lists stay in the first cache, and the entries' values
+/// are still in a cache when they are used.
+pub(super) const BLOCK: usize = 2048;
+
+/// Lists are written whole vectors at a time, past their end.
+const SPARE: usize = 16;
+
+/// Places of one range, so that a place fits in 32 bits.
+pub(super) const MOST_PLACES: usize = u32::MAX as usize;
+
+/// Entries of an index whose places are owned: the place within the range, and the entry within
+/// the block.
+///
+/// Only what is listed was written: clearing the rest would cost a small call more than all else.
+pub(super) struct List {
+    places: [MaybeUninit<u32>; BLOCK + SPARE],
+    entries: [MaybeUninit<u32>; BLOCK + SPARE],
+    len: usize,
+}
+
+impl List {
+    pub(super) fn new() -> Self {
+        let nothing = [MaybeUninit::uninit(); BLOCK + SPARE];
+        List { places: nothing, entries: nothing, len: 0 }
+    }
+
+    pub(super) fn places(&self) -> &[u32] {
+        // SAFETY: the first `len` were written.
+        unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), self.len) }
+    }
+
+    pub(super) fn entries(&self) -> &[u32] {
+        // SAFETY: the first `len` were written.
+        unsafe { slice::from_raw_parts(self.entries.as_ptr().cast(), self.len) }
+    }
+
+    /// Place and entry, in index order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
+        let pairs = self.places().iter().zip(self.entries());
+        pairs.map(|(&place, &entry)| (place as usize, entry as usize))
+    }
+
+    /// Lists which of `values` name a place of `own` on an axis of `size`; a negative one counts
+    /// from the end. Tells whether all of them are on the axis.
+    ///
+    /// What the entries stand for lies at `ahead` and is asked for on the way: it is used as soon as
+    /// the list is done, and lists come with pauses in which the CPU forgets where it was. (10M
+    /// values into 1M: 0.75 of the time.)
+    pub(super) fn fill(
+        &mut self,
+        values: Values<'_>,
+        size: usize,
+        own: &Range<usize>,
+        ahead: (*const u8, isize),
+    ) -> bool {
+        assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "a block and a range");
+        let mut start = 0;
+        self.len = 0;
+        let mut bad = false;
+        #[cfg(target_arch = "x86_64")]
+        if has_avx512() {
+            // SAFETY: the features are there.
+            (start, bad) = unsafe { self.fill_avx512(values, size, own, ahead) };
+        }
+        bad |= self.fill_plain(values, start, size, own);
+        !bad
+    }
+
+    fn fill_plain(
+        &mut self,
+        values: Values<'_>,
+        start: usize,
+        size: usize,
+        own: &Range<usize>,
+    ) -> bool {
+        let (first, count) = (own.start as u64, own.len() as u64);
+        let (mut len, mut bad) = (self.len, false);
+        for k in start..values.len {
+            let at = from_front(values.get(k), size);
+            bad |= !is_inside(at, size);
+            let local = (at as u64).wrapping_sub(first);
+            self.places[len].write(local as u32);
+            self.entries[len].write(k as u32);
+            len += usize::from(local < count);
+        }
+        self.len = len;
+        bad
+    }
+
+    /// Eight entries at a time; gives how many were done, and whether one is out of range.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+    unsafe fn fill_avx512(
+        &mut self,
+        values: Values<'_>,
+        size: usize,
+        own: &Range<usize>,
+        (ahead, step): (*const u8, isize),
+    ) -> (usize, bool) {
+        use std::arch::x86_64::*;
+        let whole = values.len / 8 * 8;
+        let (size, first) = (_mm512_set1_epi64(size as i64), _mm512_set1_epi64(own.start as i64));
+        let count = _mm512_set1_epi64(own.len() as i64);
+        let mut numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        let (mut len, mut bad) = (0, 0);
+        for k in (0..whole).step_by(8) {
+            // SAFETY: eight values from `k` on are inside; at most `k` were listed, so that eight
+            // more fit into the lists and their spare.
+            unsafe {
+                let value = _mm512_loadu_si512(values.from.add(k).cast());
+                prefetch(ahead.wrapping_offset(k as isize * step), 1);
+                prefetch(values.from.wrapping_add(BLOCK + k).cast(), 1);
+                let negative = _mm512_movepi64_mask(value);
+                let at = _mm512_mask_add_epi64(value, negative, value, size);
+                bad |= _mm512_cmpge_epu64_mask(at, size);
+                let local = _mm512_sub_epi64(at, first);
+                let owned = _mm512_cmplt_epu64_mask(local, count);
+                let places = _mm256_maskz_compress_epi32(owned, _mm512_cvtepi64_epi32(local));
+                let entries = _mm256_maskz_compress_epi32(owned, numbers);
+                _mm256_storeu_si256(self.places.as_mut_ptr().add(len).cast(), places);
+                _mm256_storeu_si256(self.entries.as_mut_ptr().add(len).cast(), entries);
+                len += owned.count_ones() as usize;
+                numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32(8));
+            }
+        }
+        self.len = len;
+        (whole, bad != 0)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512dq")
+}
+
+/// Index values in a row. Another thread may change foreign ones, so each is read once and used
+/// as it was read.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'a> {
+    from: *const i64,
+    len: usize,
+    lock: PhantomData<&'a [i64]>,
+}
+
+impl<'a> Values<'a> {
+    fn new(from: &'a [i64]) -> Self {
+        Values { from: from.as_ptr(), len: from.len(), lock: PhantomData }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(super) fn get(&self, k: usize) -> i64 {
+        assert!(k < self.len, "inside of the block");
+        // SAFETY: just checked.
+        unsafe { self.from.add(k).read_unaligned() }
+    }
+}
+
+/// An index to be read block by block: checked and copied before, or as it lies.
+#[derive(Clone, Copy)]
+pub(super) enum Entries<'a> {
+    Checked(&'a Positions),
+    /// 1-D; its values are checked as they are read.
+    Raw(Src<'a>),
+}
+
+impl Entries<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Entries::Checked(positions) => positions.values().len(),
+            Entries::Raw(src) => src.layout().numel(),
+        }
+    }
+
+    /// The ranges of entries that are read at a time.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let len = self.len();
+        (0..len).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(len))
+    }
+
+    /// The values of a block, copied to `space` unless they lie in a row as they are.
+    pub(super) fn values<'s>(
+        &'s self,
+        block: Range<usize>,
+        space: &'s mut [MaybeUninit<i64>],
+    ) -> Values<'s> {
+        match self {
+            Entries::Checked(positions) => Values::new(&positions.values()[block]),
+            Entries::Raw(src) => {
+                let stride = src.layout().strides().first().copied().unwrap_or(0);
+                assert!(
+                    block.end <= self.len() && src.layout().rank() <= 1,
+                    "inside of a 1-D index"
+                );
+                if src.dtype() == DType::I64 && stride == size_of::<i64>() as isize {
+                    // SAFETY: the block lies inside of the index, whose values follow each other.
+                    let from = unsafe { src.origin().cast::<i64>().add(block.start) };
+                    return Values { from, len: block.len(), lock: PhantomData };
+                }
+                let space = &mut space[..block.len()];
+                dispatch!(integer src.dtype(), T => for (k, to) in space.iter_mut().enumerate() {
+                    // SAFETY: as above.
+                    to.write(unsafe {
+                        let at = src.origin().offset((block.start + k) as isize * stride);
+                        at.cast::<T>().read_unaligned().to_i64()
+                    });
+                }, else unreachable!("an index of integers"));
+                Values { from: space.as_ptr().cast(), len: space.len(), lock: PhantomData }
+            }
+        }
+    }
+
+    /// The entry's value, counted from the front.
+    fn position(&self, entry: usize, size: usize) -> i64 {
+        let mut space = [MaybeUninit::uninit()];
+        let value = match self {
+            Entries::Checked(positions) => positions.values()[entry],
+            Entries::Raw(_) => self.values(entry..entry + 1, &mut space).get(0),
+        };
+        from_front(value, size)
+    }
+}
+
+/// Entries whose places are looked at to balance the ranges of [`shares`].
+const SAMPLES: usize = 1024;
+
+/// Ranges begin at a multiple of this many places: words of bits and lines of the cache are not
+/// shared, for the smallest elements too.
+const ALIGN: usize = 64;
+
+/// Splits `0..size` into ranges, about `parts` of them, that about equally many entries fall into.
+pub(super) fn shares(entries: &Entries<'_>, size: usize, parts: usize) -> Vec<Range<usize>> {
+    let len = entries.len();
+    let mut cuts = vec![];
+    if parts > 1 && len > 0 {
+        let samples = SAMPLES.min(len);
+        let sampled = (0..samples).map(|k| entries.position(k * (len / samples), size));
+        let mut sampled: Vec<i64> = sampled.filter(|&at| is_inside(at, size)).collect();
+        sampled.sort_unstable();
+        let quantile = |part: usize| sampled.get(part * sampled.len() / parts);
+        cuts.extend(
+            (1..parts).filter_map(quantile).map(|&at| (at as usize + 1).next_multiple_of(ALIGN)),
+        );
+    }
+    cuts.extend((1..size.div_ceil(MOST_PLACES)).map(|part| part * MOST_PLACES / ALIGN * ALIGN));
+    cuts.push(size);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut start = 0;
+    let ranges = cuts.into_iter().map(|cut| {
+        let cut = cut.min(size);
+        std::mem::replace(&mut start, cut)..cut
+    });
+    ranges.filter(|range| !range.is_empty()).collect()
+}

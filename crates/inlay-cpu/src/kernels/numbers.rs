@@ -1,0 +1,95 @@
+//! Lists of numbers: four bytes each where the numbers allow it, as nearly always.
+
+use inlay_core::Result;
+
+use crate::memory::Scratch;
+
+/// Numbers below a bound that is known when the list is made.
+pub(super) enum Numbers {
+    Narrow(Scratch<u32>),
+    Wide(Scratch<u64>),
+}
+
+impl Numbers {
+    /// `len` numbers, of no particular value, that will be less than `bound`.
+    pub(super) fn new(len: usize, bound: usize) -> Result<Self> {
+        Ok(match u32::try_from(bound) {
+            Ok(_) => Numbers::Narrow(Scratch::new(len)?),
+            Err(_) => Numbers::Wide(Scratch::new(len)?),
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Numbers::Narrow(values) => values.len(),
+            Numbers::Wide(values) => values.len(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> usize {
+        match self {
+            Numbers::Narrow(values) => values[at] as usize,
+            Numbers::Wide(values) => values[at] as usize,
+        }
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, at: usize, number: usize) {
+        match self {
+            Numbers::Narrow(values) => values[at] = number as u32,
+            Numbers::Wide(values) => values[at] = number as u64,
+        }
+    }
+
+    pub(super) fn shared(&mut self) -> SharedNumbers {
+        match self {
+            Numbers::Narrow(values) => SharedNumbers::Narrow(values.as_mut_ptr()),
+            Numbers::Wide(values) => SharedNumbers::Wide(values.as_mut_ptr()),
+        }
+    }
+}
+
+/// Numbers that several threads set, each its own.
+#[derive(Clone, Copy)]
+pub(super) enum SharedNumbers {
+    Narrow(*mut u32),
+    Wide(*mut u64),
+}
+
+// SAFETY: a pointer is a number; whoever writes through it says why that is right.
+unsafe impl Send for SharedNumbers {}
+// SAFETY: as above.
+unsafe impl Sync for SharedNumbers {}
+
+impl SharedNumbers {
+    /// # Safety
+    /// The list is alive, has the number, and no other thread uses it meanwhile.
+    #[inline]
+    pub(super) unsafe fn set(self, at: usize, number: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                SharedNumbers::Narrow(values) => values.add(at).write(number as u32),
+                SharedNumbers::Wide(values) => values.add(at).write(number as u64),
+            }
+        }
+    }
+
+    /// Sets a number and gives the one that was there.
+    ///
+    /// # Safety
+    /// As for [`SharedNumbers::set`].
+    #[inline]
+    pub(super) unsafe fn update(self, at: usize, change: impl FnOnce(usize) -> usize) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let old = match self {
+                SharedNumbers::Narrow(values) => values.add(at).read() as usize,
+                SharedNumbers::Wide(values) => values.add(at).read() as usize,
+            };
+            self.set(at, change(old));
+            old
+        }
+    }
+}

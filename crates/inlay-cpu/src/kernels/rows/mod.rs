@@ -1,0 +1,136 @@
+//! Whole rows at the positions of a 1-D index: read them, or write and reduce into them.
+//!
+//! A row is what remains of a tensor when one axis is fixed; it need not be contiguous.
+
+mod direct;
+mod grouped;
+
+use inlay_core::{Combine, Layout, Result};
+
+use super::copy::move_run;
+use super::groups::DENSE;
+use super::listing::Entries;
+use super::positions::Positions;
+use super::reducer::dispatch_reduce;
+use crate::number::dispatch_width;
+use crate::walk::Walk;
+use crate::{Dst, Src};
+use direct::Direct;
+use grouped::{each_row, evenly};
+
+/// Rows up to this many bytes are written directly, longer ones by place. A short row is less than
+/// what it costs to look it up in groups; a long one is better read out of order than its place
+/// written again and again. (1M rows of 64 bytes: 0.9 of the time, of 128 bytes: 1.1.)
+const DIRECT_ROW: usize = 64;
+
+/// An index argument as the user gave it, and how errors call it.
+#[derive(Clone, Copy)]
+pub struct Index<'a> {
+    /// The operation.
+    pub op: &'static str,
+    /// The argument.
+    pub arg: &'static str,
+    /// The values, 0-D or 1-D.
+    pub values: Src<'a>,
+}
+
+/// `dst[i] = src[index[i]]` along `axis`.
+pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
+    dst.expect_apart(&src);
+    let size = dst.same_size(&src);
+    let positions = index.values();
+    let (to_axis, from_axis) = (dst.layout().strides()[axis], src.layout().strides()[axis]);
+    let rows =
+        Walk::in_memory_order([&dst.layout().without_axis(axis), &src.layout().without_axis(axis)]);
+    let even = evenly(positions.len());
+    dispatch_width!(size, W => each_row(&rows, &even, size, 2 * size, 1, |run, i| {
+        let to = run.offsets[0] + i as isize * to_axis;
+        let from = run.offsets[1] + positions[i] as isize * from_axis;
+        // SAFETY: the run lies inside of both rows, `i` and the position inside of both axes, and
+        // the views lie apart.
+        unsafe {
+            move_run::<W>(
+                dst.origin().offset(to), run.strides[0],
+                src.origin().offset(from), run.strides[1], run.len,
+            );
+        }
+    }));
+}
+
+/// `dst[index[i]] (combine)= updates[i]` along `axis`, for i in order. Where `base` is given, `dst`
+/// is fresh and takes its other rows, and its old values, from there.
+///
+/// # Errors
+/// An index out of range of the axis. Then nothing was written, unless `dst` is fresh.
+pub fn scatter_rows(
+    dst: Dst<'_>,
+    base: Option<Src<'_>>,
+    axis: usize,
+    index: Index<'_>,
+    updates: Src<'_>,
+    combine: Combine,
+) -> Result<()> {
+    dst.expect_apart(&updates);
+    let call = Call { dst, base, axis, updates, combine };
+    let places = dst.layout().shape()[axis];
+    let direct = call.direct(index.values.layout().numel());
+    // A fresh result is thrown away when the index turns out to be wrong, so that it can be checked
+    // on the way. A failed call is done again from a checked copy, which tells what is wrong.
+    if let (Some(direct), Some(_)) = (&direct, base)
+        && direct.reads_index_once()
+        && direct.run(&Entries::Raw(index.values))?
+    {
+        return Ok(());
+    }
+    let positions = Positions::read(index.op, index.arg, index.values, axis, places)?;
+    match direct {
+        Some(direct) => {
+            let done = direct.run(&Entries::Checked(&positions))?;
+            assert!(done, "positions were checked");
+            Ok(())
+        }
+        None => grouped::scatter(&call, &positions),
+    }
+}
+
+/// What a scatter of rows is given, but for the index.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    dst: Dst<'a>,
+    base: Option<Src<'a>>,
+    axis: usize,
+    updates: Src<'a>,
+    combine: Combine,
+}
+
+impl Call<'_> {
+    /// The rows of destination, old values and updates, and the steps from row to row.
+    fn rows(&self) -> (Walk<3>, [isize; 3]) {
+        let old = self.base.unwrap_or(self.dst.as_src());
+        let layouts = [self.dst.layout(), old.layout(), self.updates.layout()];
+        let [a, b, c] = layouts.map(|layout: &Layout| layout.without_axis(self.axis));
+        let steps = layouts.map(|layout| layout.strides()[self.axis]);
+        (Walk::in_memory_order([&a, &b, &c]), steps)
+    }
+
+    /// The way to write directly, if that is a good one for `entries`.
+    fn direct(&self, entries: usize) -> Option<Direct<'_>> {
+        let size = self.dst.same_size(&self.updates);
+        let direct = Direct::new(self)?;
+        if direct.row_len() * size > DIRECT_ROW {
+            return None;
+        }
+        match self.combine {
+            Combine::Assign => Some(direct),
+            Combine::Reduce { reduce, include_self } => {
+                let in_place = dispatch_reduce!(reduce, self.dst.dtype(), (T, R) => {
+                    <R as super::reducer::Reducer<T>>::IN_PLACE
+                });
+                // What was named before is noted place by place.
+                let notes = !include_self || reduce == inlay_core::Reduce::Mean;
+                let dense = self.dst.layout().shape()[self.axis] / DENSE <= entries;
+                (in_place && (dense || !notes)).then_some(direct)
+            }
+        }
+    }
+}
