@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
+BENCH := .venv-bench
+BENCHED := inlay torch paddle jax numpy
 BIN := $(VENV)/bin
 
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.wgsl' -o -name Cargo.toml)
@@ -12,7 +14,7 @@ PACKAGE := $(shell find python/inlay -name '*.py' -o -name '*.pyi' -o -name py.t
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-peers lint format wheel clean
+.PHONY: help demo test test-rust test-python test-peers bench lint format wheel clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +33,9 @@ test-python: $(VENV)/.inlay ## Run the Python tests
 test-peers: $(PEERS)/.inlay ## Run the tests against the real PyTorch, Paddle and JAX, in an environment of their own
 	$(PEERS)/bin/python -m pytest --quiet --maxfail 50 python/tests/peers
 
+bench: $(BENCHED:%=$(BENCH)/%/.tools) $(BENCH)/inlay/.inlay ## Measure beside PyTorch, Paddle, JAX and NumPy; ONLY=masked for a part, THREADS=1
+	$(BENCH)/inlay/bin/python -m benchmarks --only '$(ONLY)' $(THREADS:%=--threads %)
+
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
@@ -48,7 +53,7 @@ wheel: dist/.built ## Build the wheel into dist/
 
 clean: ## Remove what the other targets made
 	cargo clean
-	rm -rf $(VENV) $(PEERS) dist out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(PEERS) $(BENCH) dist out .mypy_cache .ruff_cache .pytest_cache
 	find python -name '*.so' -delete
 
 # The stamps: a target that is up to date costs nothing.
@@ -81,4 +86,14 @@ $(PEERS)/.tools: pyproject.toml
 
 $(PEERS)/.inlay: $(PEERS)/.tools dist/.built
 	$(PEERS)/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
+	touch $@
+
+$(BENCH)/%/.tools: pyproject.toml
+	test -x $(BENCH)/$*/bin/python || $(PYTHON) -m venv $(BENCH)/$*
+	$(BENCH)/$*/bin/python -m pip install --quiet --upgrade pip
+	$(BENCH)/$*/bin/python -m pip install --quiet --group bench-$*
+	touch $@
+
+$(BENCH)/inlay/.inlay: $(BENCH)/inlay/.tools dist/.built
+	$(BENCH)/inlay/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	touch $@

@@ -1,0 +1,1 @@
+"""Inlay beside its peers and beside the memory's limit: ``make bench``."""

@@ -1,0 +1,150 @@
+"""A library's process, as the one that runs the benchmark sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from benchmarks.rows import Row
+
+ROOT = Path(__file__).parents[1]
+STARTING, PREPARING, TIMING = 120.0, 300.0, 120.0  # seconds to wait for an answer
+
+
+class GoneError(Exception):
+    """The process crashed, or did not answer in time."""
+
+
+class Contender:
+    """One library: its process, which sleeps but when it is asked."""
+
+    def __init__(
+        self, name: str, python: str, environment: Mapping[str, str], log: IO[str]
+    ) -> None:
+        self.name = name
+        self.command = [python, "-m", "benchmarks.worker", name]
+        self.environment = dict(environment)
+        self.log = log
+        self.process: subprocess.Popen[bytes] | None = None
+        self.buffer = b""
+        self.hello = self.start()
+        self.forget()
+
+    def forget(self) -> None:
+        self.prepared: dict[str, Any] = {}
+        self.laps: list[float] = []
+        self.calls = 0
+        self.spent = 0.0
+
+    def start(self) -> dict[str, Any]:
+        self.buffer = b""
+        self.process = subprocess.Popen(
+            self.command,
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+        )
+        hello = self.listen(STARTING)
+        self.halt()
+        return hello
+
+    def halt(self) -> None:
+        """Stop the process: threads that spin in wait for work would slow the next one's."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def listen(self, patience: float) -> dict[str, Any]:
+        """The next line of the process."""
+        assert self.process is not None
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + patience
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self.buffer:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    self.process.kill()
+                    self.process.wait()
+                    raise GoneError("timed out")
+                chunk = os.read(self.process.stdout.fileno(), 1 << 16)
+                if not chunk:
+                    code = self.process.wait()
+                    raise GoneError(
+                        f"crashed ({signal.Signals(-code).name})" if code < 0 else "died"
+                    )
+                self.buffer += chunk
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return json.loads(line)
+
+    def ask(self, message: dict[str, Any]) -> None:
+        assert self.process is not None
+        assert self.process.stdin is not None
+        self.process.send_signal(signal.SIGCONT)
+        try:
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise GoneError("crashed") from None
+
+    def prepare(self, row: Row, folder: Path) -> None:
+        """Let the library find its road; one that crashes the process is left out the next time."""
+        self.forget()
+        crashed: dict[str, dict[str, str]] = {}
+        trying = "start"
+        while len(crashed) < 4:
+            try:
+                message = {"do": "prepare", "row": row.plain(), "folder": str(folder)}
+                self.ask({**message, "without": list(crashed)})
+                answer: dict[str, Any] = {"trying": ""}
+                while "trying" in answer:
+                    trying = answer["trying"] or trying
+                    answer = self.listen(PREPARING)
+                self.halt()
+                self.prepared = {**answer, "tried": {**answer["tried"], **crashed}}
+                return
+            except GoneError as gone:
+                crashed[trying] = {"error": str(gone)}
+                self.start()
+        self.prepared = {"road": None, "tried": crashed}
+
+    @property
+    def ready(self) -> bool:
+        return self.prepared.get("road") is not None
+
+    def time(self) -> None:
+        began = time.monotonic()
+        try:
+            self.ask({"do": "time"})
+            answer = self.listen(TIMING)
+        except GoneError as gone:
+            self.prepared["tried"][self.prepared["road"]] = {"error": str(gone)}
+            self.prepared["road"] = None
+            self.laps = []
+            self.start()
+            return
+        self.halt()
+        self.laps.append(answer["seconds"])
+        self.calls = answer["calls"]
+        self.spent += time.monotonic() - began
+
+    def release(self) -> None:
+        try:
+            self.ask({"do": "release"})
+            self.listen(TIMING)
+        except GoneError:
+            self.start()
+        self.halt()
+
+    def end(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

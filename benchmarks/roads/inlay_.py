@@ -1,0 +1,77 @@
+"""Inlay on its own tensors: one call each."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import inlay
+from benchmarks.inputs import FILL, LAID, view
+from benchmarks.roads import Roads
+from benchmarks.rows import READS, Row
+
+VERSION = inlay.__version__
+
+
+def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, Any]:
+    made = {name: inlay.to_tensor(base) for name, base in bases.items()}
+    made = {
+        name: view(tensor, row.layout) if name in LAID else tensor for name, tensor in made.items()
+    }
+    if row.mode == "backward":
+        made["x"].stop_gradient = False
+        if "values" in made:
+            made["values"].stop_gradient = False
+    return made
+
+
+def array(tensor: Any) -> np.ndarray:
+    return np.asarray(tensor)
+
+
+def arguments(row: Row, t: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What the operation is called with, as short as a user would write it."""
+    if row.op == "slice_scatter":
+        return (t["x"], t["values"], row.axis, row.start, row.stop, row.step), {}
+    if row.op == "select_scatter":
+        return (t["x"], t["values"], row.axis, row.at), {}
+    if row.op == "diagonal_scatter":
+        return (t["x"], t["values"], row.offset, row.axis1, row.axis2), {}
+    if row.op == "masked_scatter":
+        return (t["x"], t["mask"], t["values"]), {}
+    if row.op == "masked_fill":
+        return (t["x"], t["mask"], FILL), {}
+    if row.op == "masked_select":
+        return (t["x"], t["mask"]), {}
+    if row.op == "index_fill":
+        return (t["x"], t["index"], row.axis, FILL), {}
+    if row.op == "index_add":
+        return (t["x"], t["index"], row.axis, t["values"]), {}
+    if row.op in READS:
+        return (t["x"], t["index"], row.axis), {}
+    if row.op == "put_along_axis":
+        return (t["x"], t["index"], t["values"], row.axis, row.reduce, row.include_self), {}
+    if row.op == "scatter" and row.reduce == "assign":
+        return (t["x"], t["index"], t["values"], True, row.axis), {}
+    if row.op == "scatter":
+        options = {"include_self": True} if row.include_self else {}
+        return (t["x"], t["index"], t["values"], False, row.axis, row.reduce), options
+    return (*row.shape, row.offset), {}
+
+
+def roads(row: Row, t: dict[str, Any]) -> Roads:
+    name = f"{row.op}_" if row.mode == "in place" else row.op
+    positional, named = arguments(row, t)
+    call = partial(getattr(inlay, name), *positional, **named)
+    if row.mode != "backward":
+        return {name: call}
+    inputs = [t[key] for key in ("x", "values") if key in t]
+    weights = t["weights"]
+
+    def backward() -> list[Any]:
+        result = call()
+        return [result, *inlay.grad(result, inputs, weights)]
+
+    return {f"{name}, grad": backward}

@@ -1,0 +1,26 @@
+"""Inlay on NumPy's arrays: they go in, and an array comes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.roads import Roads, inlay_
+from benchmarks.roads.numpy_ import array, tensors
+from benchmarks.rows import TRIANGLES, Row
+
+__all__ = ["VERSION", "array", "roads", "tensors"]
+
+VERSION = inlay_.VERSION
+
+
+def roads(row: Row, t: dict[str, Any]) -> Roads:
+    if row.mode == "backward":  # arrays have no gradients
+        return {}
+    (name, call), *_ = inlay_.roads(row, t).items()
+    if row.op not in TRIANGLES:
+        return {name: call}
+
+    def array_of_places() -> Any:
+        return call().numpy()
+
+    return {f"{name}, numpy": array_of_places}

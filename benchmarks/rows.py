@@ -1,0 +1,141 @@
+"""The workloads: rows made from the tables of ``workloads.toml``."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE = Path(__file__).with_name("workloads.toml")
+TRIANGLES = ("tril_indices", "triu_indices")
+READS = ("index_select", "take_along_axis", "masked_select")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One workload. What a field means to an operation that does not use it: nothing."""
+
+    name: str
+    op: str
+    shape: tuple[int, ...]  # of x; of the matrix, for triangles
+    group: str = "coverage"  # target, tiny, coverage or growth
+    dtype: str = "float32"
+    layout: str = "contiguous"  # of x, values and mask: or strided, transposed
+    mode: str = "out of place"  # or in place, backward
+    axis: int = 0
+    reduce: str = "assign"
+    include_self: bool = True
+    entries: int = 0  # of the index, along the axis
+    index: str = "uniform"  # or sorted, zipf, equal, permutation
+    mask: float = 0.5  # the share that is true
+    mask_rows: bool = False  # one bool a row, broadcast
+    start: int | None = None
+    stop: int | None = None
+    step: int = 1
+    at: int = 0  # the place that select_scatter writes
+    offset: int = 0
+    axis1: int = 0
+    axis2: int = 1
+    at_least: float | None = None  # times faster than the best peer
+    against: str = ""  # this peer instead of the best one
+    at_most_us: float | None = None  # microseconds
+    numpy_at_least: float | None = None  # NumPy in and out, times faster than NumPy
+    contenders: tuple[str, ...] = ()  # only these; all by default
+    what: str = ""  # a word for the name
+
+    @property
+    def moves(self) -> bool:
+        """Whether values are only moved."""
+        return self.op != "index_add" and self.reduce == "assign" and self.mode != "backward"
+
+    @property
+    def count(self) -> int:
+        """The number of elements of x."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    @property
+    def selection(self) -> tuple[slice, ...]:
+        """The places that slice_scatter writes, as a key for ``x[...]``."""
+        key = [slice(None)] * len(self.shape)
+        key[self.axis] = slice(self.start, self.stop, self.step)
+        return tuple(key)
+
+    def scaled(self, scale: float) -> Row:
+        """The same workload with sizes past 16 made smaller."""
+
+        def size(old: int) -> int:
+            return old if old <= 16 else max(16, round(old * scale))
+
+        def place(old: int | None, axis: int) -> int | None:
+            if old is None:
+                return None
+            whole = self.shape[axis]
+            return old * size(whole) // whole
+
+        return dataclasses.replace(
+            self,
+            shape=tuple(map(size, self.shape)),
+            entries=size(self.entries),
+            start=place(self.start, self.axis),
+            stop=place(self.stop, self.axis),
+            at=place(self.at, self.axis),
+            offset=place(self.offset, 0),
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """The fields that are not at their defaults, for JSON."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        }
+
+
+def row(fields: dict[str, Any]) -> Row:
+    """A row from its fields, as TOML or JSON has them."""
+    fields = dict(fields)
+    for name in ("shape", "contenders"):
+        if name in fields:
+            fields[name] = tuple(fields[name])
+    fields["name"] = fields["name"].format(**fields)
+    return Row(**fields)
+
+
+def expand(table: dict[str, Any]) -> list[Row]:
+    """The rows of a table: every pick from each of the tables under ``each``.
+
+    The lists within one of these go together: the n-th of one with the n-th of the others.
+    """
+    fixed = {key: value for key, value in table.items() if key != "each"}
+    picks = []
+    for each in table.get("each", []):
+        values = zip(*each.values(), strict=True)
+        picks.append([dict(zip(each, pick, strict=True)) for pick in values])
+    rows = []
+    for pick in itertools.product(*picks):
+        fields = dict(fixed)
+        for part in pick:
+            fields.update(part)
+        rows.append(row(fields))
+    return rows
+
+
+def load(only: str = "") -> list[Row]:
+    """All rows whose name or group contains `only`."""
+    tables = tomllib.loads(FILE.read_text(encoding="utf-8"))["workload"]
+    rows = [row for table in tables for row in expand(table)]
+    names = [row.name for row in rows]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"workloads.toml: more than one row is named {sorted(twice)}")
+    return [row for row in rows if only in row.name or only == row.group]
