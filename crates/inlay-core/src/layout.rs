@@ -6,17 +6,31 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::{Error, ResolvedSlice, Result};
 
+/// Dimensions that are kept without an allocation. With 5 of them a layout and the handle to its
+/// memory are 128 bytes, the most that is moved without a call of `memcpy`; a tiny operation moves
+/// dozens of them.
+const INLINE: usize = 5;
+
 /// Sizes, one a dimension.
-pub type Shape = SmallVec<[usize; 6]>;
+pub type Shape = SmallVec<[usize; INLINE]>;
 /// Byte distances, one a dimension.
-pub type Strides = SmallVec<[isize; 6]>;
+pub type Strides = SmallVec<[isize; INLINE]>;
 
 /// Shape, strides and the offset of the first element, all in bytes but the shape.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
     shape: Shape,
     strides: Strides,
     offset: usize,
+}
+
+impl Clone for Layout {
+    // By slices: the vectors' own clone goes through an iterator.
+    #[inline]
+    fn clone(&self) -> Self {
+        let (shape, strides) = (Shape::from_slice(&self.shape), Strides::from_slice(&self.strides));
+        Layout { shape, strides, offset: self.offset }
+    }
 }
 
 impl Layout {
@@ -32,7 +46,7 @@ impl Layout {
             }
             isize::try_from(bytes).map_err(|_| too_large())?;
         }
-        Ok(Layout { shape: shape.into(), strides, offset: 0 })
+        Ok(Layout { shape: Shape::from_slice(shape), strides, offset: 0 })
     }
 
     /// Any shape, strides and offset; who holds the memory checks [`Layout::extent`].
@@ -42,6 +56,14 @@ impl Layout {
     pub fn strided(shape: Shape, strides: Strides, offset: usize) -> Self {
         assert_eq!(shape.len(), strides.len(), "one stride a dimension");
         Layout { shape, strides, offset }
+    }
+
+    /// As [`Layout::strided`], of borrowed sizes and strides.
+    ///
+    /// # Panics
+    /// When `shape` and `strides` differ in length.
+    pub fn over(shape: &[usize], strides: &[isize], offset: usize) -> Self {
+        Layout::strided(Shape::from_slice(shape), Strides::from_slice(strides), offset)
     }
 
     /// Sizes.
@@ -81,18 +103,16 @@ impl Layout {
         if self.shape.contains(&0) {
             return Some(self.offset..self.offset);
         }
-        let (mut low, mut high) = (self.offset as i128, self.offset as i128);
+        // Both ends only move outwards, so a step that leaves an isize never comes back.
+        let offset = isize::try_from(self.offset).ok()?;
+        let (mut low, mut high) = (offset, offset);
         for (&dim, &stride) in self.shape.iter().zip(&self.strides) {
-            let span = (dim as i128 - 1).checked_mul(stride as i128)?;
-            if span < 0 {
-                low = low.checked_add(span)?;
-            } else {
-                high = high.checked_add(span)?;
-            }
+            let span = isize::try_from(dim - 1).ok()?.checked_mul(stride)?;
+            let end = if span < 0 { &mut low } else { &mut high };
+            *end = end.checked_add(span)?;
         }
-        let high = high.checked_add(size as i128)?;
-        let fits = low >= 0 && high <= isize::MAX as i128;
-        fits.then_some(low as usize..high as usize)
+        let high = high.checked_add_unsigned(size)?;
+        (low >= 0).then_some(low as usize..high as usize)
     }
 
     /// Whether the elements lie row-major without gaps; the offset may be anything.
@@ -120,36 +140,34 @@ impl Layout {
         if self.shape.contains(&0) {
             return false;
         }
-        let mut dims: SmallVec<[(usize, usize); 6]> = self
-            .shape
-            .iter()
-            .zip(&self.strides)
-            .filter(|(dim, _)| **dim > 1)
-            .map(|(&dim, &stride)| (stride.unsigned_abs(), dim))
-            .collect();
-        dims.sort_unstable();
-        let mut reach = size as u128;
-        for (stride, dim) in dims {
-            if (stride as u128) < reach {
-                return true;
-            }
-            reach += stride as u128 * (dim as u128 - 1);
+        let dims = self.shape.iter().zip(&self.strides).filter(|(dim, _)| **dim > 1);
+        let dims = dims.map(|(&dim, &stride)| (stride.unsigned_abs(), dim)).rev();
+        // Row-major layouts are in order already.
+        if reach_past_each_other(size, dims.clone()) {
+            return false;
         }
-        false
+        let mut dims: SmallVec<[(usize, usize); INLINE]> = dims.collect();
+        dims.sort_unstable();
+        !reach_past_each_other(size, dims.into_iter())
     }
 
     /// The positions of `slice` on `axis`.
     pub fn slice(&self, axis: usize, slice: ResolvedSlice) -> Self {
         let mut out = self.clone();
-        out.shape[axis] = slice.len;
+        out.narrow(axis, slice);
+        out
+    }
+
+    /// Becomes [`Layout::slice`] of itself.
+    pub fn narrow(&mut self, axis: usize, slice: ResolvedSlice) {
+        self.shape[axis] = slice.len;
         if slice.len > 0 {
-            out.advance(axis, slice.start);
+            self.advance(axis, slice.start);
             // A single position is never stepped from; its stride may not even fit.
             if slice.len > 1 {
-                out.strides[axis] *= slice.step;
+                self.strides[axis] *= slice.step;
             }
         }
-        out
     }
 
     /// One position of `axis`, which is dropped.
@@ -226,7 +244,7 @@ impl Layout {
                 _ => return None,
             }
         }
-        Some(Layout { shape: shape.into(), strides, offset: self.offset })
+        Some(Layout { shape: Shape::from_slice(shape), strides, offset: self.offset })
     }
 
     /// The same elements in row-major order under another shape, as a view, or `None` when
@@ -235,7 +253,7 @@ impl Layout {
         let mut strides: Strides = smallvec![0; shape.len()];
         if !self.shape.contains(&0) {
             // Old dimensions of size 1 carry no stride worth keeping.
-            let old: SmallVec<[(usize, isize); 6]> = (self.shape.iter().copied())
+            let old: SmallVec<[(usize, isize); INLINE]> = (self.shape.iter().copied())
                 .zip(self.strides.iter().copied())
                 .filter(|(dim, _)| *dim != 1)
                 .collect();
@@ -268,8 +286,21 @@ impl Layout {
                 }
             }
         }
-        Some(Layout { shape: shape.into(), strides, offset: self.offset })
+        Some(Layout { shape: Shape::from_slice(shape), strides, offset: self.offset })
     }
+}
+
+/// Whether each step, given with how often it is taken, reaches past all that the steps before it
+/// reach.
+fn reach_past_each_other(size: usize, dims: impl Iterator<Item = (usize, usize)>) -> bool {
+    let mut reach = size as u128;
+    for (stride, dim) in dims {
+        if (stride as u128) < reach {
+            return false;
+        }
+        reach += stride as u128 * (dim as u128 - 1);
+    }
+    true
 }
 
 /// The length of the diagonal at `offset` of a `rows x cols` matrix.

@@ -6,10 +6,10 @@ use crate::layout::diagonal_len;
 use crate::{DType, Dim, Error, Result, ShapeText};
 
 /// A shape whose sizes may be symbols.
-pub type Dims = SmallVec<[Dim; 6]>;
+pub type Dims = SmallVec<[Dim; 5]>;
 
 /// Dtype and shape.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct Meta {
     /// The element type.
     pub dtype: DType,
@@ -17,10 +17,22 @@ pub struct Meta {
     pub shape: Dims,
 }
 
+impl Clone for Meta {
+    // By slice: the vector's own clone goes through an iterator.
+    #[inline]
+    fn clone(&self) -> Self {
+        Meta { dtype: self.dtype, shape: Dims::from_slice(&self.shape) }
+    }
+}
+
 impl Meta {
     /// A meta of known sizes.
     pub fn known(dtype: DType, shape: &[usize]) -> Self {
-        Meta { dtype, shape: shape.iter().map(|&size| Dim::Known(size)).collect() }
+        let mut dims = Dims::from_elem(Dim::Known(0), shape.len());
+        for (dim, &size) in dims.iter_mut().zip(shape) {
+            *dim = Dim::Known(size);
+        }
+        Meta { dtype, shape: dims }
     }
 
     /// How many dimensions.

@@ -46,7 +46,12 @@ impl Slice {
         let start = self.start.map_or(if step > 0 { low } else { high }, clamp);
         let stop = self.stop.map_or(if step > 0 { high } else { low }, clamp);
         let span = if step > 0 { stop - start } else { start - stop };
-        let count = if span <= 0 { 0 } else { (span - 1) / step.abs() + 1 };
+        // A span is no longer than the axis; dividing 128 bits takes as long as a tiny operation.
+        let count = match u64::try_from(span - 1) {
+            Ok(last) if step == 1 => last + 1,
+            Ok(last) => last / self.step.unsigned_abs() + 1,
+            Err(_) => 0,
+        };
         Some(ResolvedSlice {
             start: if count == 0 { 0 } else { start as usize },
             // A step longer than the axis is never taken, so it may be shortened.
