@@ -15,7 +15,7 @@ pub(crate) fn over_bytes(
 ) -> Result<Tensor> {
     let bytes = data.as_bytes();
     let ptr = NonNull::from(bytes).cast();
-    let owner = Box::new(data.clone().unbind());
+    let owner = data.clone().unbind();
     // SAFETY: a `bytes` object never changes, and the owner keeps it alive.
     unsafe { Tensor::from_foreign(ptr, bytes.len(), layout, dtype, false, owner) }
 }

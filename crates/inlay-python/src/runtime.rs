@@ -45,7 +45,7 @@ fn get_num_threads() -> usize {
 /// What the memory pool holds and has done, as a dict.
 ///
 /// ``in_use``, ``peak``, ``cached`` and ``limit`` are bytes; ``fresh`` and ``reused`` count
-/// blocks taken from the system and blocks that served again.
+/// blocks taken from the system and blocks that served again. Blocks below 1 KiB are not counted.
 #[pyfunction]
 fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = inlay::memory_stats();

@@ -2,23 +2,27 @@
 //! neither race nor read half a write.
 
 use std::any::Any;
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use inlay_core::{DType, Error, Layout, Result};
 
-use super::{block::Block, pool};
+use super::block::{Block, PADDING, head_of};
+use super::pool;
 use crate::{Dst, Src};
 
 /// A handle to shared bytes; clones share them.
 #[derive(Clone)]
-pub struct Buffer(Arc<Shared>);
+pub struct Buffer(Arc<Shared<dyn Owner>>);
 
-struct Shared {
-    ptr: NonNull<u8>,
+/// What is known of the bytes, and in the same allocation what keeps them alive.
+struct Shared<O: ?Sized> {
+    /// Set once, before anybody else has a handle.
+    ptr: AtomicPtr<u8>,
     len: usize,
     writable: bool,
     lock: RwLock<()>,
@@ -26,23 +30,41 @@ struct Shared {
     version: AtomicU64,
     /// The version of the last write that a gradient goes through.
     recorded: AtomicU64,
-    /// What keeps the bytes alive: dropped with the last handle.
-    _owner: Owner,
+    /// Dropped with the last handle.
+    owner: O,
 }
 
-// SAFETY: the bytes are reached through `lock` alone, but for `Buffer::as_ptr`, whose users
-// answer for their own races; the owner is Send and Sync by its bound.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
-
-enum Owner {
-    Pool { _block: Pooled },
-    Foreign { _keep: Box<dyn Any + Send + Sync> },
+/// What keeps bytes alive.
+trait Owner: Send + Sync {
+    /// Whether the bytes belong to somebody else.
+    fn is_foreign(&self) -> bool {
+        false
+    }
 }
 
 /// A block that goes back to the pool.
 pub(super) struct Pooled(ManuallyDrop<Block>);
+
+/// Bytes that lie in the handle's own allocation, aligned as that is.
+#[repr(align(16))]
+struct Inline<const N: usize>(UnsafeCell<[u8; N]>);
+
+/// Memory of others.
+struct Foreign<O> {
+    _keep: O,
+}
+
+impl Owner for Pooled {}
+impl<const N: usize> Owner for Inline<N> {}
+impl<O: Any + Send + Sync> Owner for Foreign<O> {
+    fn is_foreign(&self) -> bool {
+        true
+    }
+}
+
+// SAFETY: the bytes are reached through the lock of their buffer alone, but for `Buffer::as_ptr`,
+// whose users answer for their own races.
+unsafe impl<const N: usize> Sync for Inline<N> {}
 
 impl Pooled {
     pub(super) fn new(len: usize) -> Result<Self> {
@@ -61,19 +83,45 @@ impl Drop for Pooled {
     }
 }
 
-impl Buffer {
-    /// `len` bytes of no particular value, aligned to 64.
-    pub fn new(len: usize) -> Result<Self> {
-        let block = Pooled::new(len)?;
-        Ok(Buffer(Arc::new(Shared {
-            ptr: block.ptr(),
+impl<O: Owner + 'static> Shared<O> {
+    fn new(ptr: NonNull<u8>, len: usize, writable: bool, owner: O) -> Arc<Self> {
+        Arc::new(Shared {
+            ptr: AtomicPtr::new(ptr.as_ptr()),
             len,
-            writable: true,
+            writable,
             lock: RwLock::new(()),
             version: AtomicU64::new(0),
             recorded: AtomicU64::new(0),
-            _owner: Owner::Pool { _block: block },
-        })))
+            owner,
+        })
+    }
+}
+
+impl Buffer {
+    /// `len` bytes of no particular value, aligned to 64.
+    pub fn new(len: usize) -> Result<Self> {
+        // Two sizes, so that little is zeroed in vain: an 8 x 8 tensor of floats fits in the first.
+        const TINY: usize = 256;
+        const SMALL: usize = super::block::SMALL;
+        if len <= TINY {
+            return Ok(Buffer::inline::<{ TINY + PADDING }>(len));
+        }
+        if len <= SMALL {
+            return Ok(Buffer::inline::<{ SMALL + PADDING }>(len));
+        }
+        let block = Pooled::new(len)?;
+        Ok(Buffer(Shared::new(block.ptr(), len, true, block)))
+    }
+
+    /// `len` bytes beside the count of handles: one allocation less, which a tiny call notices.
+    fn inline<const N: usize>(len: usize) -> Self {
+        let owner = Inline(UnsafeCell::new([0; N]));
+        let shared = Shared::new(NonNull::dangling(), len, true, owner);
+        let start = shared.owner.0.get().cast::<u8>();
+        // The array has room for the way to the next aligned address, beside the `len` bytes.
+        let ptr = start.wrapping_add(head_of(start as usize));
+        shared.ptr.store(ptr, Ordering::Relaxed);
+        Buffer(shared)
     }
 
     /// Memory that belongs to `owner`, which is kept until the last handle is gone.
@@ -85,16 +133,19 @@ impl Buffer {
         ptr: NonNull<u8>,
         len: usize,
         writable: bool,
-        owner: Box<dyn Any + Send + Sync>,
+        owner: impl Any + Send + Sync,
     ) -> Self {
-        let (lock, version, recorded) = (RwLock::new(()), AtomicU64::new(0), AtomicU64::new(0));
-        let _owner = Owner::Foreign { _keep: owner };
-        Buffer(Arc::new(Shared { ptr, len, writable, lock, version, recorded, _owner }))
+        Buffer(Shared::new(ptr, len, writable, Foreign { _keep: owner }))
+    }
+
+    /// Whether the bytes belong to somebody else.
+    pub fn is_foreign(&self) -> bool {
+        self.0.owner.is_foreign()
     }
 
     /// The address of the first byte; what it points to lives as long as a handle does.
     pub fn as_ptr(&self) -> *mut u8 {
-        self.0.ptr.as_ptr()
+        self.0.ptr.load(Ordering::Relaxed)
     }
 
     /// How many bytes.
@@ -132,12 +183,12 @@ impl Buffer {
 
     /// A number that differs between buffers that live at the same time.
     pub fn id(&self) -> usize {
-        Arc::as_ptr(&self.0) as usize
+        Arc::as_ptr(&self.0).cast::<()>() as usize
     }
 
     /// Whether both are handles to the same buffer.
     pub fn same_as(&self, other: &Buffer) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.id() == other.id()
     }
 
     /// Whether two views, each a layout and its element size, lie in overlapping ranges of
@@ -202,7 +253,12 @@ pub struct Write<'a> {
     _guard: RwLockWriteGuard<'a, ()>,
 }
 
-impl Read<'_> {
+impl<'a> Read<'a> {
+    /// Whose bytes they are.
+    pub fn buffer(&self) -> &'a Buffer {
+        self.buffer
+    }
+
     /// The bytes as elements in `layout`. Fails when they would lie outside of the buffer.
     pub fn src<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Src<'s>> {
         self.buffer.check(layout, dtype)?;
@@ -211,7 +267,12 @@ impl Read<'_> {
     }
 }
 
-impl Write<'_> {
+impl<'a> Write<'a> {
+    /// Whose bytes they are.
+    pub fn buffer(&self) -> &'a Buffer {
+        self.buffer
+    }
+
     /// As [`Read::src`].
     pub fn src<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Src<'s>> {
         self.buffer.check(layout, dtype)?;
@@ -248,6 +309,20 @@ mod tests {
         assert!(buffer.read().src(&layout(4), DType::F64).is_err());
         let repeated = layout(1).broadcast_to(&[4]).expect("broadcasts");
         assert!(buffer.write().dst(&repeated, DType::F32).is_err());
+    }
+
+    #[test]
+    fn buffers_of_every_size_are_aligned_and_their_own() {
+        for len in [0, 1, 255, 256, 257, 896, 897, 4096, 70_000] {
+            let buffers = [Buffer::new(len).expect("small"), Buffer::new(len).expect("small")];
+            let layout = Layout::contiguous("test", &[len], 1).expect("small");
+            for buffer in &buffers {
+                assert_eq!((buffer.len(), buffer.as_ptr() as usize % 64), (len, 0));
+                assert!(buffer.write().dst(&layout, DType::U8).is_ok());
+            }
+            let starts = buffers.each_ref().map(|buffer| buffer.as_ptr() as usize);
+            assert!(len == 0 || starts[0].abs_diff(starts[1]) >= len);
+        }
     }
 
     #[test]

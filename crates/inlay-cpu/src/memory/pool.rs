@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use inlay_core::{Error, Result};
 
-use super::block::Block;
+use super::block::{Block, SMALL};
 
 /// Smaller blocks go straight to the allocator, which is fast and returns warm pages.
 const POOLED: usize = 64 << 10;
@@ -22,7 +22,8 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 static FRESH: AtomicUsize = AtomicUsize::new(0);
 static REUSED: AtomicUsize = AtomicUsize::new(0);
 
-/// What the pool holds and has done, in bytes and blocks.
+/// What the pool holds and has done, in bytes and blocks. Small ones,
+/// below 1 KiB, are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stats {
     /// Bytes of blocks that tensors and kernels hold now.
@@ -95,6 +96,9 @@ fn free_list() -> Option<MutexGuard<'static, BTreeMap<usize, Vec<Block>>>> {
 
 /// A block of at least `len` initialized bytes of no particular value.
 pub(super) fn take(len: usize) -> Result<Block> {
+    if len <= SMALL {
+        return Block::new(len).ok_or(Error::OutOfMemory { bytes: len });
+    }
     let class = class_of(len).ok_or(Error::OutOfMemory { bytes: len })?;
     let recycled = if class >= POOLED {
         free_list().and_then(|mut free| free.get_mut(&class)?.pop())
@@ -124,6 +128,9 @@ pub(super) fn take(len: usize) -> Result<Block> {
 /// Takes a block back.
 pub(super) fn give(block: Block) {
     let class = block.len();
+    if class <= SMALL {
+        return;
+    }
     IN_USE.fetch_sub(class, Relaxed);
     if class < POOLED || CACHED.load(Relaxed).saturating_add(class) > limit() {
         return;

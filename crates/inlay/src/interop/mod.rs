@@ -26,7 +26,7 @@ impl Tensor {
         layout: Layout,
         dtype: DType,
         writable: bool,
-        owner: Box<dyn Any + Send + Sync>,
+        owner: impl Any + Send + Sync,
     ) -> Result<Self> {
         match layout.extent(dtype.size()) {
             Some(range) if range.is_empty() || range.end <= len => {}
@@ -35,6 +35,11 @@ impl Tensor {
         // SAFETY: the caller's promise.
         let buffer = unsafe { Buffer::foreign(ptr, len, writable, owner) };
         Ok(Tensor::from_array(Array { buffer, layout, dtype }))
+    }
+
+    /// Whether the memory is not this library's own.
+    pub fn is_foreign(&self) -> bool {
+        self.array().buffer.is_foreign()
     }
 
     /// The address of the element at index 0, 0, …, for those who share the memory. It is valid
