@@ -12,33 +12,43 @@ use smallvec::SmallVec;
 use crate::array::Array;
 
 enum Lock<'a> {
-    Read(&'a Buffer, Read<'a>),
-    Write(&'a Buffer, Write<'a>),
+    Read(Read<'a>),
+    Write(Write<'a>),
 }
 
 /// Locks of different buffers; every buffer that a view is asked of is among them.
 struct Locks<'a>(SmallVec<[Lock<'a>; 5]>);
 
 impl<'a> Locks<'a> {
-    fn new(target: Option<&'a Buffer>, sources: &[&'a Array]) -> Self {
-        let sources = sources.iter().map(|array| &array.buffer);
-        let mut buffers: SmallVec<[&Buffer; 5]> = target.into_iter().chain(sources).collect();
-        buffers.sort_by_key(|buffer| buffer.id());
-        buffers.dedup_by(|a, b| a.same_as(b));
-        let locks = buffers.into_iter().map(|buffer| match target {
-            Some(target) if target.same_as(buffer) => Lock::Write(buffer, buffer.write()),
-            _ => Lock::Read(buffer, buffer.read()),
-        });
-        Locks(locks.collect())
+    // Inlined, so that the guards are made where they stay.
+    #[inline(always)]
+    fn new(target: Option<&'a Buffer>, sources: impl Iterator<Item = &'a Array>) -> Self {
+        let mut buffers: SmallVec<[&Buffer; 5]> = SmallVec::new();
+        // They are few: each goes to its place as it comes.
+        for buffer in target.into_iter().chain(sources.map(|array| &array.buffer)) {
+            match buffers.iter().position(|other| other.id() >= buffer.id()) {
+                Some(at) if buffers[at].same_as(buffer) => {}
+                Some(at) => buffers.insert(at, buffer),
+                None => buffers.push(buffer),
+            }
+        }
+        let mut locks = Locks(SmallVec::new());
+        for buffer in buffers {
+            locks.0.push(match target {
+                Some(target) if target.same_as(buffer) => Lock::Write(buffer.write()),
+                _ => Lock::Read(buffer.read()),
+            });
+        }
+        locks
     }
 
     fn src<'s>(&'s self, array: &'s Array) -> Result<Src<'s>> {
         for lock in &self.0 {
             match lock {
-                Lock::Read(buffer, read) if buffer.same_as(&array.buffer) => {
+                Lock::Read(read) if read.buffer().same_as(&array.buffer) => {
                     return read.src(&array.layout, array.dtype);
                 }
-                Lock::Write(buffer, write) if buffer.same_as(&array.buffer) => {
+                Lock::Write(write) if write.buffer().same_as(&array.buffer) => {
                     return write.src(&array.layout, array.dtype);
                 }
                 _ => {}
@@ -47,10 +57,10 @@ impl<'a> Locks<'a> {
         unreachable!("every source was locked")
     }
 
-    fn dst<'s>(&'s self, array: &'s Array) -> Result<Dst<'s>> {
+    fn dst<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Dst<'s>> {
         for lock in &self.0 {
-            if let Lock::Write(_, write) = lock {
-                return write.dst(&array.layout, array.dtype);
+            if let Lock::Write(write) = lock {
+                return write.dst(layout, dtype);
             }
         }
         unreachable!("the target was locked")
@@ -68,7 +78,7 @@ fn read<const N: usize, R>(
     sources: [&Array; N],
     work: impl FnOnce([Src<'_>; N]) -> Result<R>,
 ) -> Result<R> {
-    let locks = Locks::new(None, &sources);
+    let locks = Locks::new(None, sources.into_iter());
     work(locks.sources(sources)?)
 }
 
@@ -80,11 +90,9 @@ fn write<const N: usize, R>(
     sources: [&Array; N],
     work: impl FnOnce(Dst<'_>, Option<Src<'_>>, [Src<'_>; N]) -> R,
 ) -> Result<R> {
-    let mut all: SmallVec<[&Array; 5]> = sources.into_iter().collect();
-    all.extend(base);
-    let locks = Locks::new(Some(&target.buffer), &all);
+    let locks = Locks::new(Some(&target.buffer), sources.into_iter().chain(base));
     let base = base.map(|base| locks.src(base)).transpose()?;
-    Ok(work(locks.dst(target)?, base, locks.sources(sources)?))
+    Ok(work(locks.dst(&target.layout, target.dtype)?, base, locks.sources(sources)?))
 }
 
 // Copies
@@ -92,6 +100,14 @@ fn write<const N: usize, R>(
 /// `to = from`.
 pub(crate) fn copy(to: &Array, from: &Array) -> Result<()> {
     write(to, None, [from], |dst, _, [src]| kernels::copy(dst, src))
+}
+
+/// `to = base`, and then its `part = source`.
+pub(crate) fn copy_over(to: &Array, base: &Array, part: &Layout, source: &Array) -> Result<()> {
+    let locks = Locks::new(Some(&to.buffer), [base, source].into_iter());
+    kernels::copy(locks.dst(&to.layout, to.dtype)?, locks.src(base)?);
+    kernels::copy(locks.dst(part, to.dtype)?, locks.src(source)?);
+    Ok(())
 }
 
 /// A fresh contiguous copy.

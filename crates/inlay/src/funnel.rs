@@ -118,15 +118,18 @@ pub(crate) fn apply_in_place(
 
     // What overlaps the target is read from a copy, and so is what the rule reads of the old target.
     let saves = op.saves();
-    let copies = all.iter().enumerate().map(|(k, tensor)| {
+    let mut copies: SmallVec<[(usize, Array); 1]> = SmallVec::new();
+    for (k, tensor) in all.iter().enumerate() {
         let wanted = match k {
             0 => record && saves.inputs & 1 == 1,
             _ => target.array().overlaps(tensor.array()),
         };
-        wanted.then(|| device::to_contiguous(name, tensor.array())).transpose()
-    });
-    let copies = copies.collect::<Result<SmallVec<[Option<Array>; 4]>>>()?;
-    let read = all.iter().zip(&copies).enumerate().map(|(k, (tensor, copy))| match copy {
+        if wanted {
+            copies.push((k, device::to_contiguous(name, tensor.array())?));
+        }
+    }
+    let copy_of = |k: usize| copies.iter().find(|(of, _)| *of == k).map(|(_, copy)| copy);
+    let read = all.iter().enumerate().map(|(k, tensor)| match copy_of(k) {
         Some(copy) if k > 0 => copy,
         _ => tensor.array(),
     });
@@ -138,8 +141,8 @@ pub(crate) fn apply_in_place(
     if record {
         let as_read: SmallVec<[Tensor; 4]> = all
             .iter()
-            .zip(&copies)
-            .map(|(tensor, copy)| match copy {
+            .enumerate()
+            .map(|(k, tensor)| match copy_of(k) {
                 // The copy stands for the tensor as it was, history and all.
                 Some(copy) => Tensor::with_history(copy.clone(), tensor.history_again()),
                 None => (*tensor).clone(),

@@ -36,11 +36,12 @@ impl SliceScatter {
     /// The axes from the front, each with what is selected of it.
     fn resolve(&self, shape: &[usize]) -> Result<SmallVec<[(usize, ResolvedSlice); 2]>> {
         let op = self.read_name();
-        let resolved = self.axes.iter().map(|&(axis, slice)| {
+        let mut resolved = SmallVec::new();
+        for &(axis, slice) in &self.axes {
             let axis = axis_of(op, "axis", axis, shape.len())?;
-            Ok((axis, slice.resolve(shape[axis]).ok_or_else(|| zero_step(op))?))
-        });
-        resolved.collect()
+            resolved.push((axis, slice.resolve(shape[axis]).ok_or_else(|| zero_step(op))?));
+        }
+        Ok(resolved)
     }
 }
 
@@ -77,8 +78,11 @@ impl Region for SliceScatter {
     }
 
     fn layout(&self, x: &Layout) -> Result<Layout> {
-        let slices = self.resolve(x.shape())?;
-        Ok(slices.into_iter().fold(x.clone(), |layout, (axis, slice)| layout.slice(axis, slice)))
+        let mut layout = x.clone();
+        for (axis, slice) in self.resolve(x.shape())? {
+            layout.narrow(axis, slice);
+        }
+        Ok(layout)
     }
 
     /// For each axis in turn, what its slice leaves out of what the earlier slices selected.

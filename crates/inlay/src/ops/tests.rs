@@ -1,9 +1,9 @@
 //! Inference on sizes that are not known yet: what is wrong already is said, the rest is believed.
 
-use inlay_core::{DType, Dim, Dims, Meta, Reduce, Result, Slice};
+use inlay_core::{DType, Dim, Dims, Layout, Meta, Reduce, Result, Slice};
 
 use super::index_select::IndexSelect;
-use super::region::{Read, Write};
+use super::region::{Read, Region, Write};
 use super::{DiagonalScatter, PutAlongAxis, Scatter, SelectScatter, SliceScatter};
 use crate::funnel::Op;
 
@@ -59,4 +59,33 @@ fn an_index_gives_its_size_to_the_result() {
         infer(&put, &[(F, &[-1, 3]), (I, &[2, 2]), (F, &[1])]).is_err(),
         "2 is neither 3 nor 1"
     );
+}
+
+/// The byte offsets of all elements.
+fn offsets(layout: &Layout) -> Vec<usize> {
+    let mut all = vec![layout.offset()];
+    for (&dim, &stride) in layout.shape().iter().zip(layout.strides()) {
+        let steps = |at: usize| (0..dim).map(move |k| at.wrapping_add_signed(k as isize * stride));
+        all = all.into_iter().flat_map(steps).collect();
+    }
+    all
+}
+
+#[test]
+fn slices_and_their_rest_are_all_there_is() {
+    // Small tensors are copied whole, so that no other small test reaches `rest`.
+    let x = Layout::contiguous("test", &[5, 7], 4).expect("small");
+    let bounds = [None, Some(0), Some(1), Some(3), Some(-1), Some(9)];
+    for (start, stop) in bounds.iter().flat_map(|a| bounds.map(|b| (*a, b))) {
+        for step in [1, 2, 3, -1, -2, 8] {
+            let columns = SliceScatter::new(1, Slice { start, stop, step });
+            for at in [columns.clone(), columns.and(0, Slice::new(1, 4, 2))] {
+                let rest = at.rest(&x).expect("a region");
+                let mut found = offsets(&at.layout(&x).expect("a region"));
+                found.extend(rest.iter().flat_map(offsets));
+                found.sort_unstable();
+                assert_eq!(found, offsets(&x), "{at:?}");
+            }
+        }
+    }
 }
