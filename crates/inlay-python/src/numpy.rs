@@ -142,7 +142,7 @@ pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> 
     let nowhere = NonNull::<u128>::dangling().cast();
     let ptr = NonNull::new(start).filter(|_| len > 0).unwrap_or(nowhere);
     let writable = fields.flags & npyffi::NPY_ARRAY_WRITEABLE != 0;
-    let owner = Box::new(array.as_any().clone().unbind());
+    let owner = array.as_any().clone().unbind();
     // SAFETY: the array vouches for the bytes between its lowest and its highest element, and it
     // lives as long as the owner. Python code that writes to it meanwhile is the user's race.
     unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, owner) }
@@ -169,7 +169,7 @@ fn layout_of(
         *end = end.checked_add(span).ok_or(Unfit::Extent)?;
     }
     let len = high.checked_sub(low).ok_or(Unfit::Extent)?;
-    let layout = Layout::strided(shape.into(), strides.into(), low.unsigned_abs());
+    let layout = Layout::over(shape, strides, low.unsigned_abs());
     Ok((layout, low, len.unsigned_abs()))
 }
 
@@ -177,36 +177,74 @@ fn layout_of(
 pub(crate) fn view<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = tensor.py();
     let inner = tensor.get().inner();
-    let descr = descr(py, inner.dtype())?;
-    let mut dims: Vec<npyffi::npy_intp> = inner.shape().iter().map(|&dim| dim as _).collect();
-    let mut strides: Vec<npyffi::npy_intp> = inner.layout().strides().to_vec();
     // Left to NumPy where there are no elements, so that it sees a contiguous array.
-    let strides = if inner.numel() == 0 { std::ptr::null_mut() } else { strides.as_mut_ptr() };
+    let strides = Some(inner.layout().strides()).filter(|_| inner.numel() > 0);
     let flags = if inner.is_writable() { npyffi::NPY_ARRAY_WRITEABLE } else { 0 };
-    // SAFETY: `descr` is given away, as the function asks; the dims and strides outlive the call;
-    // the data are kept alive by the base, which is set before anybody else sees the array.
-    let array = unsafe {
+    // SAFETY: the data are kept alive by the base, which is set before anybody else sees the array.
+    unsafe {
+        let array = new_array(py, inner, strides, inner.data_ptr(), flags)?;
+        let base = tensor.clone().into_any().into_ptr();
+        if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_array_ptr(), base) < 0 {
+            return Err(PyErr::fetch(py));
+        }
+        Ok(array)
+    }
+}
+
+/// Bytes up to which [`owned`] copies: NumPy keeps blocks of up to 1 KiB at hand, and copying that
+/// much takes 20 ns, but a tensor object to be the base of an array takes 150 ns.
+const COPIED: usize = 1 << 10;
+
+/// The elements of a small tensor in an array of their own, or `None` if it is not small. Nobody
+/// else has a handle to the tensor.
+pub(crate) fn owned<'py>(
+    py: Python<'py>,
+    tensor: &Tensor,
+) -> PyResult<Option<Bound<'py, PyUntypedArray>>> {
+    let len = tensor.numel().saturating_mul(tensor.dtype().size());
+    // What is foreign is a view of an argument, and must stay one.
+    if len > COPIED || tensor.is_foreign() || !tensor.is_contiguous() {
+        return Ok(None);
+    }
+    // SAFETY: without data NumPy makes its own, contiguous, for as many bytes as the tensor has.
+    unsafe {
+        let array = new_array(py, tensor, None, std::ptr::null_mut(), 0)?;
+        let fields = &*npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr());
+        std::ptr::copy_nonoverlapping(tensor.data_ptr(), fields.data.cast(), len);
+        Ok(Some(array))
+    }
+}
+
+/// An array of a tensor's dtype and shape.
+///
+/// # Safety
+/// The data, unless they are null, have these strides, and outlive the array.
+unsafe fn new_array<'py>(
+    py: Python<'py>,
+    like: &Tensor,
+    strides: Option<&[isize]>,
+    data: *mut u8,
+    flags: c_int,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let descr = descr(py, like.dtype())?;
+    let dims = like.shape();
+    // SAFETY: `descr` is given away, as the function asks; the dims and strides, which it only
+    // reads, outlive the call; sizes of tensors fit in an isize.
+    unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
             PyUntypedArray::type_object_raw(py),
             descr.into_dtype_ptr(),
             dims.len() as c_int,
-            dims.as_mut_ptr(),
-            strides,
-            inner.data_ptr().cast(),
+            dims.as_ptr().cast_mut().cast(),
+            strides.map_or(std::ptr::null_mut(), |strides| strides.as_ptr().cast_mut()),
+            data.cast(),
             flags,
             std::ptr::null_mut(),
         );
-        let array = Bound::from_owned_ptr_or_err(py, array)
-            .map_err(|cause| wrap(py, "numpy", cause))?
-            .cast_into_unchecked::<PyUntypedArray>();
-        let base = tensor.clone().into_any().into_ptr();
-        if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_array_ptr(), base) < 0 {
-            return Err(PyErr::fetch(py));
-        }
-        array
-    };
-    Ok(array)
+        let array = Bound::from_owned_ptr_or_err(py, array);
+        Ok(array.map_err(|cause| wrap(py, "numpy", cause))?.cast_into_unchecked())
+    }
 }
 
 /// The same values in native byte order, as a fresh array.

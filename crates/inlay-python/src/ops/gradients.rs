@@ -7,7 +7,7 @@ use inlay::{Error, GradOptions, NoGrad, Tensor};
 use pyo3::prelude::*;
 
 use super::{Maybe, Object};
-use crate::convert::Call;
+use crate::convert::{Arg, Call};
 use crate::error::type_name;
 use crate::tensor::PyTensor;
 
@@ -74,7 +74,7 @@ impl PyTensor {
         let tensor = slf.get().inner();
         let grad =
             Call::some(grad).map(|grad| call.values("grad", grad, tensor.dtype())).transpose()?;
-        call.run(usize::MAX, || tensor.backward(grad.as_ref(), retain_graph))
+        call.run(usize::MAX, || tensor.backward(grad.as_deref(), retain_graph))
     }
 
     /// Call `hook` with the gradient of this tensor whenever ``backward`` comes by.
@@ -171,7 +171,8 @@ pub(super) fn grad<'py>(
             let seed = |(k, item): (usize, &Bound<'py, PyAny>)| {
                 let dtype = outputs.get(k).map_or(inlay::DType::F32, Tensor::dtype);
                 let seed = Call::some(Some(item));
-                seed.map(|seed| call.values("grad_outputs", seed, dtype)).transpose()
+                seed.map(|seed| call.values("grad_outputs", seed, dtype).map(Arg::into_owned))
+                    .transpose()
             };
             items.iter().enumerate().map(seed).collect::<PyResult<Vec<Option<Tensor>>>>()?
         }

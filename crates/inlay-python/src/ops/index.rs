@@ -66,7 +66,7 @@ fn index_fill_at<'py>(
     let axis = call.integer("axis", axis)?;
     let x = place.bring_in(&mut call, "x", object)?;
     let index = call.index("index", index)?;
-    let value = Fill::Tensor(call.values("value", value, x.dtype())?);
+    let value = Fill::Tensor(call.values("value", value, x.dtype())?.into_owned());
     let again = value.clone();
     place.write(
         call,

@@ -100,7 +100,7 @@ fn item_of<'py>(call: &mut Call<'py>, part: Object<'_, 'py>) -> PyResult<Item> {
         // Arrays of other libraries are refused by name; as integers they would lose their shape.
         || part.hasattr("__dlpack__")?;
     if is_array {
-        return call.index("index", part).map(Item::Tensor);
+        return call.index("index", part).map(|index| Item::Tensor(index.into_owned()));
     }
     call.bound("index", part).map(Item::At)
 }

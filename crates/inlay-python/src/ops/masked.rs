@@ -97,7 +97,7 @@ fn masked_fill_at<'py>(
     call.name(name)?;
     let x = place.bring_in(&mut call, "x", object)?;
     let mask = call.mask("mask", mask)?;
-    let value = Fill::Tensor(call.values("value", value, x.dtype())?);
+    let value = Fill::Tensor(call.values("value", value, x.dtype())?.into_owned());
     let again = value.clone();
     place.write(
         call,

@@ -23,7 +23,7 @@ mod triangle;
 
 use pyo3::prelude::*;
 
-use crate::convert::Call;
+use crate::convert::{Arg, Call};
 use inlay::Tensor;
 
 /// An argument that is there.
@@ -44,12 +44,12 @@ enum Place {
 
 impl Place {
     /// The first argument of a write.
-    fn bring_in<'py>(
+    fn bring_in<'a, 'py>(
         self,
         call: &mut Call<'py>,
         arg: &'static str,
-        x: Object<'_, 'py>,
-    ) -> PyResult<Tensor> {
+        x: Object<'a, 'py>,
+    ) -> PyResult<Arg<'a>> {
         match self {
             Place::Fresh => call.array(arg, x),
             Place::Target => call.target(arg, x),

@@ -4,7 +4,7 @@ use inlay::Tensor;
 use pyo3::prelude::*;
 
 use super::{Given, Maybe, Object, Place, operation, twins};
-use crate::convert::Call;
+use crate::convert::{Arg, Call};
 use crate::tensor::PyTensor;
 
 twins! {
@@ -90,7 +90,7 @@ fn index_put_at<'py>(
         return Err(call.expected("indices", indices, "a tuple or list of tensors"));
     }
     let indices = Call::items(indices)?;
-    let indices = indices.iter().map(|index| call.index("indices", index));
+    let indices = indices.iter().map(|index| call.index("indices", index).map(Arg::into_owned));
     let indices = indices.collect::<PyResult<Vec<Tensor>>>()?;
     let value = call.values("value", value, x.dtype())?;
     let all = || indices.iter().collect::<Vec<&Tensor>>();
@@ -198,7 +198,8 @@ fn join<'py>(
         None => vec![],
     };
     let tensors = items.iter().map(|item| call.array("x", item)).collect::<PyResult<Vec<_>>>()?;
-    let size = tensors.iter().map(Tensor::numel).sum();
-    let result = call.run(size, || make(&tensors.iter().collect::<Vec<_>>(), axis))?;
+    let size = tensors.iter().map(|tensor| tensor.numel()).sum();
+    let result =
+        call.run(size, || make(&tensors.iter().map(|tensor| &**tensor).collect::<Vec<_>>(), axis))?;
     call.give(result)
 }

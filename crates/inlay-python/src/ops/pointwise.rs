@@ -4,7 +4,7 @@ use inlay::Tensor;
 use pyo3::prelude::*;
 
 use super::{Given, Maybe, Object, operation};
-use crate::convert::Call;
+use crate::convert::{Arg, Call};
 use crate::tensor::PyTensor;
 
 /// An operation of two tensors.
@@ -24,11 +24,11 @@ pub(super) fn binary<'py>(
     call.give(result)
 }
 
-fn pair<'py>(
+fn pair<'a, 'py>(
     call: &mut Call<'py>,
-    x: Object<'_, 'py>,
-    y: Object<'_, 'py>,
-) -> PyResult<(Tensor, Tensor)> {
+    x: Object<'a, 'py>,
+    y: Object<'a, 'py>,
+) -> PyResult<(Arg<'a>, Arg<'a>)> {
     if Call::is_untyped(x) && !Call::is_untyped(y) {
         let y = call.array("y", y)?;
         return Ok((call.values("x", x, y.dtype())?, y));

@@ -2,6 +2,7 @@
 
 use inlay::{Error, Slice, SliceScatter};
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
 use super::{Given, Maybe, Object, Place, operation, twins};
 use crate::convert::Call;
@@ -81,6 +82,17 @@ fn slices<'py>(
     stop: Maybe<'_, 'py>,
     step: Maybe<'_, 'py>,
 ) -> PyResult<SliceScatter> {
+    let one_of = |arg: &'static str, object: Maybe<'_, 'py>| {
+        Call::some(object).map(|object| call.bound(arg, object)).transpose()
+    };
+    if axis.is_none_or(|axis| axis.is_exact_instance_of::<PyInt>())
+        && ![start, stop, step].into_iter().flatten().any(Call::is_list)
+    {
+        let axis = call.integer_or("axis", axis, 0)?;
+        let (start, stop) = (one_of("start", start)?, one_of("stop", stop)?);
+        let step = one_of("step", step)?.unwrap_or(1);
+        return Ok(SliceScatter::new(axis, Slice { start, stop, step }));
+    }
     let axes = match axis {
         Some(axis) => call.integers("axis", axis)?,
         None => vec![0],
