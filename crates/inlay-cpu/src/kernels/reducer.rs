@@ -120,8 +120,9 @@ pub(super) struct Rows {
 const LANES: usize = 64;
 
 /// Bytes of rows that are asked for ahead of their use. Rows named by an index follow no pattern
-/// that the CPU could see; asking 4 KiB ahead took a third off the time of 1M rows of 256 bytes,
-/// and 1 or 8 KiB did no better.
+/// that the CPU could see. For 1M rows of 256 bytes, asking 4 KiB ahead halved the time; 1 KiB ahead
+/// took a third more, and 16 KiB no less. They are asked into the second cache: the first has too
+/// few lines on their way at a time, and took a quarter more.
 const AHEAD: usize = 4 << 10;
 
 /// Reduces the rows that `members` lists, in that order, element by element into `to`; with
@@ -130,42 +131,106 @@ const AHEAD: usize = 4 << 10;
 /// # Safety
 /// `len` elements at `to`, at `own` if there is one, and in each row that the members' index names
 /// can be written and read; `to` overlaps nothing but `own`. There is something to reduce.
-#[inline]
 pub(super) unsafe fn reduce_run<T: Copy, R: Reducer<T>>(
+    to: (*mut u8, isize),
+    own: Option<(*const u8, isize)>,
+    rows: Rows,
+    members: Members<'_>,
+    len: usize,
+) {
+    // SAFETY: the caller's promise, and the features are there.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            return reduce_run_avx2::<T, R>(to, own, rows, members, len);
+        }
+        reduce_run_plain::<T, R>(to, own, rows, members, len);
+    }
+}
+
+/// The same, compiled for wider vectors: 0.85 of the time for rows of 64 floats.
+///
+/// # Safety
+/// As for [`reduce_run`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn reduce_run_avx2<T: Copy, R: Reducer<T>>(
+    to: (*mut u8, isize),
+    own: Option<(*const u8, isize)>,
+    rows: Rows,
+    members: Members<'_>,
+    len: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { reduce_run_plain::<T, R>(to, own, rows, members, len) }
+}
+
+#[inline(always)]
+unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
     (to, to_stride): (*mut u8, isize),
     own: Option<(*const u8, isize)>,
     rows: Rows,
     members: Members<'_>,
     len: usize,
 ) {
-    let count = members.len() + usize::from(own.is_some());
-    let size = size_of::<T>() as isize;
-    let ahead =
-        if rows.stride == size { (AHEAD / (len * size_of::<T>()).max(1)).min(16) } else { 0 };
-    let mut acc = Lanes::<T, R>::new();
     let mut start = 0;
     while start < len {
         let n = (len - start).min(LANES);
-        // SAFETY: the caller's promise; the first n accumulators are written before they are read.
+        // SAFETY: the caller's promise.
         unsafe {
-            let mut first = 0;
-            match own {
-                Some((own, stride)) => acc.set((own.offset(start as isize * stride), stride), n),
-                None => {
-                    acc.set(rows.at(members.get(0), start), n);
-                    first = 1;
-                }
+            let to = (to.offset(start as isize * to_stride), to_stride);
+            let own = own.map(|(own, stride)| (own.offset(start as isize * stride), stride));
+            let rows = Rows { origin: rows.at(0, start).0, ..rows };
+            // A number of lanes that is known when this is compiled keeps them in registers.
+            if n == LANES {
+                reduce_lanes::<T, R>(to, own, rows, members, LANES);
+            } else {
+                reduce_lanes::<T, R>(to, own, rows, members, n);
             }
-            for k in first..members.len() {
-                if ahead > 0 {
-                    prefetch(rows.at(members.ahead(k + ahead), start).0, n * size_of::<T>());
-                }
-                acc.join(rows.at(members.get(k), start), n);
-            }
-            acc.finish((to.offset(start as isize * to_stride), to_stride), n, count);
         }
         start += n;
     }
+}
+
+/// [`reduce_run`] for up to [`LANES`] elements.
+#[inline(always)]
+unsafe fn reduce_lanes<T: Copy, R: Reducer<T>>(
+    to: (*mut u8, isize),
+    own: Option<(*const u8, isize)>,
+    rows: Rows,
+    members: Members<'_>,
+    n: usize,
+) {
+    let count = members.len() + usize::from(own.is_some());
+    let bytes = n * size_of::<T>();
+    let near = rows.stride == size_of::<T>() as isize;
+    let ahead = if near { (AHEAD / bytes.max(1)).min(64) } else { 0 };
+    let mut acc = Lanes::<T, R>::new();
+    // SAFETY: the caller's promise; the first n accumulators are written before they are read.
+    unsafe {
+        let first = usize::from(own.is_none());
+        acc.set(own.unwrap_or_else(|| rows.at(members.get(0), 0)), n);
+        for k in first..members.len() {
+            if ahead > 0 {
+                prefetch_far(rows.at(members.ahead(k + ahead), 0).0, bytes);
+            }
+            acc.join(rows.at(members.get(k), 0), n);
+        }
+        acc.finish(to, n, count);
+    }
+}
+
+/// Asks for `len` bytes to be brought into the second cache.
+#[inline(always)]
+fn prefetch_far(from: *const u8, len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..len).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: a hint, for which any address is good.
+        unsafe { _mm_prefetch(from.wrapping_add(line).cast(), _MM_HINT_T1) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, len);
 }
 
 /// Asks for `len` bytes to be brought into the cache.
@@ -234,8 +299,8 @@ impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
             let values = std::slice::from_raw_parts(self.values.as_ptr().cast::<T>(), n);
             let wide = std::slice::from_raw_parts_mut(self.wide.as_mut_ptr().cast::<R::Acc>(), n);
             R::widen_slice(values, wide);
-            for (acc, &wide) in self.acc.iter_mut().zip(&*wide) {
-                acc.write(R::join(acc.assume_init(), wide));
+            for k in 0..n {
+                self.acc[k].write(R::join(self.acc[k].assume_init(), wide[k]));
             }
         }
     }
