@@ -7,6 +7,8 @@ pub mod kernels;
 pub mod memory;
 mod number;
 pub mod rounding;
+mod simd;
+mod stream;
 pub mod threads;
 mod view;
 mod walk;

@@ -1,0 +1,82 @@
+//! Expansion and compression of contiguous elements by AVX-512.
+
+use std::arch::x86_64::*;
+
+use super::expand::Word;
+use super::{WORD, compress, expand, first};
+use crate::stream::LINE;
+
+/// Implements both for a width: how many elements a vector has, what a mask of lanes is and how it
+/// comes from the bits of the elements, and the instructions.
+macro_rules! vectors {
+    ($($W:ty, $mask:ty, $spread:expr, $load:ident, $store:ident, $expand:ident, $compress:ident;)*) => { $(
+        impl Word for $W {
+            #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
+            unsafe fn expand_avx512(job: &expand::Job<'_>) -> usize {
+                const LANES: usize = LINE / size_of::<$W>();
+                let lanes = |bits: u64| -> $mask { ($spread)(bits) };
+                let stream = job.stream && job.to.align_offset(LINE) == 0;
+                // SAFETY: the caller's promise; what the masks leave out is not touched.
+                unsafe {
+                    job.each(|to, old, mut from: *const $W, bits, len| {
+                        let (to, old) = (to.cast::<$W>(), old.cast::<$W>());
+                        for at in (0..len).step_by(LANES) {
+                            let true_ones = (bits >> at) & first(LANES);
+                            let count = true_ones.count_ones() as usize;
+                            let new = $load(lanes(first(count)), from.cast());
+                            from = from.add(count);
+                            if at + LANES <= len {
+                                let old = _mm512_loadu_si512(old.add(at).cast());
+                                let all = $expand(old, lanes(true_ones), new);
+                                if stream {
+                                    _mm512_stream_si512(to.add(at).cast(), all);
+                                } else {
+                                    _mm512_storeu_si512(to.add(at).cast(), all);
+                                }
+                            } else {
+                                let live = lanes(first(len - at));
+                                let old = $load(live, old.add(at).cast());
+                                $store(to.add(at).cast(), live, $expand(old, lanes(true_ones), new));
+                            }
+                        }
+                    })
+                }
+            }
+
+            #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
+            unsafe fn compress_avx512(job: &compress::Job<'_>) -> usize {
+                const LANES: usize = LINE / size_of::<$W>();
+                let lanes = |bits: u64| -> $mask { ($spread)(bits) };
+                // SAFETY: as above.
+                unsafe {
+                    job.each(|mut to: *mut $W, from, bits, len| {
+                        let from = from.cast::<$W>();
+                        for at in (0..len).step_by(LANES) {
+                            let true_ones = (bits >> at) & first(LANES);
+                            let count = true_ones.count_ones() as usize;
+                            let live = lanes(first((len - at).min(LANES)));
+                            let all = $load(live, from.add(at).cast());
+                            let packed = $compress(lanes(true_ones), all);
+                            $store(to.cast(), lanes(first(count)), packed);
+                            to = to.add(count);
+                        }
+                    })
+                }
+            }
+        }
+    )* };
+}
+vectors!(
+    u8, __mmask64, |bits| bits,
+        _mm512_maskz_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_mask_expand_epi8, _mm512_maskz_compress_epi8;
+    u16, __mmask32, |bits| bits as u32,
+        _mm512_maskz_loadu_epi16, _mm512_mask_storeu_epi16, _mm512_mask_expand_epi16, _mm512_maskz_compress_epi16;
+    u32, __mmask16, |bits| bits as u16,
+        _mm512_maskz_loadu_epi32, _mm512_mask_storeu_epi32, _mm512_mask_expand_epi32, _mm512_maskz_compress_epi32;
+    u64, __mmask8, |bits| bits as u8,
+        _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64, _mm512_mask_expand_epi64, _mm512_maskz_compress_epi64;
+    // Two lanes an element.
+    u128, __mmask8, |bits| (_pdep_u64(bits, 0x55) * 3) as u8,
+        _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64, _mm512_mask_expand_epi64, _mm512_maskz_compress_epi64;
+);
+const _: () = assert!(WORD.is_multiple_of(LINE));

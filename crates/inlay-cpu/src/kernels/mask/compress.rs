@@ -1,0 +1,148 @@
+//! The true places of a mask, in order.
+
+use super::expand::Word;
+use super::{Bits, Piece};
+use crate::kernels::copy::move_run;
+use crate::number::dispatch_width;
+use crate::simd::Simd;
+use crate::walk::{Run, Walk};
+use crate::{Dst, Src};
+
+/// Up to so many true ones among 64 are moved one by one; from there on every element is moved to
+/// where the next true one belongs, and stays if it is one.
+const SPARSE: u32 = 12;
+
+/// Writes the elements of `src` whose bits are true, in row-major order, to `dst`, which is
+/// contiguous and has just as many.
+pub fn compress(dst: Dst<'_>, src: Src<'_>, bits: &Bits) {
+    compress_with(Simd::best(), dst, src, bits);
+}
+
+/// [`compress`] by `simd`.
+pub(super) fn compress_with(simd: Simd, dst: Dst<'_>, src: Src<'_>, bits: &Bits) {
+    dst.expect_apart(&src);
+    let size = dst.same_size(&src);
+    let exact = dst.layout().is_contiguous(size) && dst.layout().numel() == bits.ones();
+    assert!(exact, "a contiguous destination of just as many elements");
+    let walk = Walk::new([src.layout()]);
+    let visit = |run: Run<1>, taken: usize| {
+        // SAFETY: the walk stays inside of `src`; `taken` and the run's bits count no more than all
+        // ones, of which `dst` has place for; every place is this call's alone.
+        unsafe {
+            let job = Job {
+                bits,
+                position: run.position,
+                len: run.len,
+                to: dst.origin().add(taken * size),
+                from: src.origin().offset(run.offsets[0]),
+                stride: run.strides[0],
+            };
+            dispatch_width!(size, W => job.run::<W>(simd))
+        }
+    };
+    bits.parallel(&walk, 2 * size, visit, || {});
+}
+
+/// One run of equally spaced elements.
+pub(super) struct Job<'a> {
+    pub(super) bits: &'a Bits,
+    /// Of the first element, in the mask.
+    pub(super) position: usize,
+    pub(super) len: usize,
+    /// The place of the first true one.
+    pub(super) to: *mut u8,
+    pub(super) from: *const u8,
+    pub(super) stride: isize,
+}
+
+impl Job<'_> {
+    /// Does it, and says how many true places there were.
+    ///
+    /// # Safety
+    /// All elements can be read, as many written as are true; the machine has what `simd` says.
+    unsafe fn run<W: Word>(&self, simd: Simd) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match simd {
+                #[cfg(target_arch = "x86_64")]
+                Simd::Avx512 if self.stride == size_of::<W>() as isize => W::compress_avx512(self),
+                _ => self.each(|to: *mut W, from, bits, len| {
+                    if bits.count_ones() > SPARSE {
+                        gather::<W>(to, from, self.stride, bits, len);
+                    } else {
+                        pick::<W>(to, from, self.stride, bits);
+                    }
+                }),
+            }
+        }
+    }
+
+    /// Calls `mixed` with where the true ones of each piece go that is neither all true nor all
+    /// false, where it is, its bits and its length; copies those that are all true.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    pub(super) unsafe fn each<W: Copy>(
+        &self,
+        mut mixed: impl FnMut(*mut W, *const u8, u64, usize),
+    ) -> usize {
+        let mut to = self.to.cast::<W>();
+        let mut ones = 0;
+        self.bits.pieces(self.position, self.len, |at, piece, len| {
+            // SAFETY: the piece lies inside of the run.
+            unsafe {
+                let from = self.from.offset(at as isize * self.stride);
+                let count = match piece {
+                    Piece::Mixed(bits) => {
+                        mixed(to, from, bits, len);
+                        bits.count_ones() as usize
+                    }
+                    Piece::True => {
+                        let size = size_of::<W>() as isize;
+                        move_run::<W>(to.cast(), size, from, self.stride, len);
+                        len
+                    }
+                    Piece::False => 0,
+                };
+                to = to.add(count);
+                ones += count;
+            }
+        });
+        ones
+    }
+}
+
+/// Moves every element to the next free place of a buffer: nothing to predict.
+unsafe fn gather<W: Word>(to: *mut W, from: *const u8, stride: isize, bits: u64, len: usize) {
+    let mut buffer = [const { std::mem::MaybeUninit::<W>::uninit() }; super::WORD];
+    let mut next = 0;
+    for k in 0..len {
+        // SAFETY: the caller's promise; `next` is at most `k`.
+        unsafe {
+            let word = from.offset(k as isize * stride).cast::<W>().read_unaligned();
+            buffer.get_unchecked_mut(next).write(word);
+        }
+        next += ((bits >> k) & 1) as usize;
+    }
+    // SAFETY: the first `next` were written, and there is place for them.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            buffer.as_ptr().cast::<u8>(),
+            to.cast::<u8>(),
+            next * size_of::<W>(),
+        );
+    }
+}
+
+unsafe fn pick<W: Copy>(to: *mut W, from: *const u8, stride: isize, bits: u64) {
+    let mut rest = bits;
+    for k in 0..bits.count_ones() as usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let place = from.offset(rest.trailing_zeros() as isize * stride);
+            to.add(k).write_unaligned(place.cast::<W>().read_unaligned());
+        }
+        rest &= rest - 1;
+    }
+}

@@ -1,0 +1,213 @@
+//! Elements in order to the true places of a mask.
+
+use std::hint::select_unpredictable;
+
+use super::{Bits, Piece};
+use crate::kernels::copy::move_run;
+use crate::number::dispatch_width;
+use crate::simd::Simd;
+use crate::stream::{self, STREAM};
+use crate::walk::Walk;
+use crate::{Dst, Src};
+
+/// Up to so many true ones among 64, the other elements are copied as a whole and the true ones
+/// written over them one by one; from there on each element is chosen without a branch.
+const SPARSE: u32 = 6;
+
+/// The k-th true place of `dst`, in row-major order, takes the k-th element of `source`, which is
+/// contiguous and has at least as many. Where `base` is given, `dst` is fresh and takes its other
+/// places from there.
+pub fn expand(dst: Dst<'_>, base: Option<Src<'_>>, bits: &Bits, source: Src<'_>) {
+    expand_with(Simd::best(), STREAM, dst, base, bits, source);
+}
+
+/// [`expand`] by `simd`, streaming results of at least `stream` bytes.
+pub(super) fn expand_with(
+    simd: Simd,
+    stream: usize,
+    dst: Dst<'_>,
+    base: Option<Src<'_>>,
+    bits: &Bits,
+    source: Src<'_>,
+) {
+    dst.expect_apart(&source);
+    let size = dst.same_size(&source);
+    let enough = source.layout().is_contiguous(size) && source.layout().numel() >= bits.ones();
+    assert!(enough, "a contiguous source of enough elements");
+    if let Some(base) = &base {
+        dst.expect_apart(base);
+    }
+    let old = base.unwrap_or(dst.as_src());
+    let walk = Walk::new([dst.layout(), old.layout()]);
+    // In place, what is written was just read: its lines are in the cache.
+    let stream = base.is_some() && walk.len().saturating_mul(size) >= stream;
+    let visit = |run: crate::walk::Run<2>, taken: usize| {
+        // SAFETY: the walk stays inside of `dst` and `old`; `taken` and the run's bits count no
+        // more than all ones, of which the source has enough; every element is this call's alone.
+        unsafe {
+            let job = Job {
+                bits,
+                position: run.position,
+                len: run.len,
+                to: dst.origin().offset(run.offsets[0]),
+                to_stride: run.strides[0],
+                old: old.origin().offset(run.offsets[1]),
+                old_stride: run.strides[1],
+                from: source.origin().add(taken * size),
+                fresh: base.is_some(),
+                stream,
+            };
+            dispatch_width!(size, W => job.run::<W>(simd))
+        }
+    };
+    let done = || {
+        if stream {
+            stream::fence();
+        }
+    };
+    bits.parallel(&walk, 3 * size, visit, done);
+}
+
+/// One run of equally spaced elements.
+pub(super) struct Job<'a> {
+    pub(super) bits: &'a Bits,
+    /// Of the first element, in the mask.
+    pub(super) position: usize,
+    pub(super) len: usize,
+    pub(super) to: *mut u8,
+    pub(super) to_stride: isize,
+    pub(super) old: *const u8,
+    pub(super) old_stride: isize,
+    /// The element for the first true place.
+    pub(super) from: *const u8,
+    /// Whether what is not replaced has to be copied from `old`, which otherwise is `to`.
+    pub(super) fresh: bool,
+    pub(super) stream: bool,
+}
+
+impl Job<'_> {
+    /// Does it, and says how many true places there were.
+    ///
+    /// # Safety
+    /// All elements can be read and written; the machine has what `simd` says.
+    unsafe fn run<W: Word>(&self, simd: Simd) -> usize {
+        let size = size_of::<W>() as isize;
+        let contiguous = self.to_stride == size && self.old_stride == size;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match simd {
+                #[cfg(target_arch = "x86_64")]
+                Simd::Avx512 if contiguous => W::expand_avx512(self),
+                _ => self.each(|to, old, from, bits, len| {
+                    if self.fresh && bits.count_ones() > SPARSE {
+                        choose::<W>((to, self.to_stride), (old, self.old_stride), from, bits, len);
+                    } else {
+                        if self.fresh {
+                            move_run::<W>(to, self.to_stride, old, self.old_stride, len);
+                        }
+                        overwrite::<W>((to, self.to_stride), from, bits);
+                    }
+                }),
+            }
+        }
+    }
+
+    /// Calls `mixed` with where each piece that is neither all true nor all false goes, what is
+    /// there, what comes, its bits and its length; copies the others.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    pub(super) unsafe fn each<W: Copy>(
+        &self,
+        mut mixed: impl FnMut(*mut u8, *const u8, *const W, u64, usize),
+    ) -> usize {
+        let mut from = self.from.cast::<W>();
+        let mut ones = 0;
+        self.bits.pieces(self.position, self.len, |at, piece, len| {
+            // SAFETY: the piece lies inside of the run.
+            unsafe {
+                let to = self.to.offset(at as isize * self.to_stride);
+                let old = self.old.offset(at as isize * self.old_stride);
+                let count = match piece {
+                    Piece::Mixed(bits) => {
+                        mixed(to, old, from, bits, len);
+                        bits.count_ones() as usize
+                    }
+                    Piece::True => {
+                        self.copy::<W>(to, from.cast(), size_of::<W>() as isize, len);
+                        len
+                    }
+                    Piece::False => {
+                        if self.fresh {
+                            self.copy::<W>(to, old, self.old_stride, len);
+                        }
+                        0
+                    }
+                };
+                from = from.add(count);
+                ones += count;
+            }
+        });
+        ones
+    }
+
+    unsafe fn copy<W: Copy>(&self, to: *mut u8, from: *const u8, stride: isize, len: usize) {
+        let size = size_of::<W>();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.stream && self.to_stride == size as isize && stride == size as isize {
+                stream::copy(to, from, len * size);
+            } else {
+                move_run::<W>(to, self.to_stride, from, stride, len);
+            }
+        }
+    }
+}
+
+/// Each element from one side or the other, by moving a pointer: nothing to predict.
+unsafe fn choose<W: Copy>(
+    (to, to_stride): (*mut u8, isize),
+    (old, old_stride): (*const u8, isize),
+    mut from: *const W,
+    bits: u64,
+    len: usize,
+) {
+    for k in 0..len {
+        let (by, bit) = (k as isize, (bits >> k) & 1);
+        // SAFETY: the caller's promise; `from` is read only where a bit says that it is there.
+        unsafe {
+            let kept = old.offset(by * old_stride).cast::<W>();
+            let word = select_unpredictable(bit == 1, from, kept).read_unaligned();
+            to.offset(by * to_stride).cast::<W>().write_unaligned(word);
+            from = from.add(bit as usize);
+        }
+    }
+}
+
+unsafe fn overwrite<W: Copy>((to, to_stride): (*mut u8, isize), from: *const W, bits: u64) {
+    let mut rest = bits;
+    for k in 0..bits.count_ones() as usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let place = to.offset(rest.trailing_zeros() as isize * to_stride);
+            place.cast::<W>().write_unaligned(from.add(k).read_unaligned());
+        }
+        rest &= rest - 1;
+    }
+}
+
+/// A width for which there are vector kernels.
+pub(super) trait Word: Copy {
+    /// # Safety
+    /// As for `Job::run`; the job is contiguous and the machine has `Simd::Avx512`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn expand_avx512(job: &Job<'_>) -> usize;
+    /// # Safety
+    /// As for `compress::Job::run`; the job is contiguous and the machine has `Simd::Avx512`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn compress_avx512(job: &super::compress::Job<'_>) -> usize;
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl<W: Copy> Word for W {}

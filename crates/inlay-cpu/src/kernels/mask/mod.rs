@@ -1,0 +1,149 @@
+//! Masks: counted once into bits, then expanded or compressed block by block.
+//!
+//! The bits are a private copy, so that a mask that another thread changes can't lead a kernel past
+//! the counted elements; and blocks are independent once the ones before each are known.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod compress;
+mod expand;
+mod pack;
+#[cfg(test)]
+mod tests;
+
+use inlay_core::Result;
+
+pub use compress::compress;
+pub use expand::expand;
+
+use super::positions::Shared;
+use crate::memory::Scratch;
+use crate::walk::{Run, Walk};
+use crate::{Src, threads};
+
+/// Elements that share one count. 4096 elements are 64 words of bits: the count costs 8 bytes a
+/// block, and a block is enough work to be a thread's.
+const BLOCK: usize = 64 * WORD;
+const WORD: usize = 64;
+
+/// A mask in row-major order.
+pub struct Bits {
+    words: Scratch<u64>,
+    /// For each block, how many are true before it.
+    before: Scratch<usize>,
+    len: usize,
+    ones: usize,
+}
+
+impl Bits {
+    /// Reads a bool view.
+    pub fn read(mask: Src<'_>) -> Result<Self> {
+        let len = mask.layout().numel();
+        let mut words = Scratch::<u64>::new(len.div_ceil(WORD))?;
+        let mut before = Scratch::<usize>::new(len.div_ceil(BLOCK))?;
+        let walk = Walk::new([mask.layout()]);
+        let (to, counts) = (Shared(words.as_mut_ptr()), Shared(before.as_mut_ptr()));
+        threads::split(before.len(), BLOCK, |blocks| {
+            for block in blocks {
+                let range = block * BLOCK..((block + 1) * BLOCK).min(len);
+                let mut packed = [0u64; BLOCK / WORD];
+                walk.runs(range.clone(), |run| {
+                    let bit = run.position - range.start;
+                    // SAFETY: the walk stays inside of the mask.
+                    unsafe {
+                        let from = mask.origin().offset(run.offsets[0]);
+                        pack::run(&mut packed, bit, from, run.strides[0], run.len);
+                    }
+                });
+                let ones: usize = packed.iter().map(|word| word.count_ones() as usize).sum();
+                let count = range.len().div_ceil(WORD);
+                // SAFETY: each block has its own words and its own count.
+                unsafe {
+                    let to = to.get().add(range.start / WORD);
+                    std::ptr::copy_nonoverlapping(packed.as_ptr(), to, count);
+                    counts.get().add(block).write(ones);
+                }
+            }
+        });
+        let mut ones = 0;
+        for count in before.iter_mut() {
+            ones += std::mem::replace(count, ones);
+        }
+        Ok(Bits { words, before, len, ones })
+    }
+
+    /// How many are true.
+    pub fn ones(&self) -> usize {
+        self.ones
+    }
+
+    /// The bits of the `len <= 64` elements from `position` on.
+    #[inline]
+    fn get(&self, position: usize, len: usize) -> u64 {
+        let (word, shift) = (position / WORD, position % WORD);
+        let low = self.words[word] >> shift;
+        let high = if shift + len > WORD { self.words[word + 1] << (WORD - shift) } else { 0 };
+        (low | high) & first(len)
+    }
+
+    /// Calls `visit` with every run of `walk` and how many true ones came before it, on several
+    /// threads when `cost` bytes an element make that worth it, and `done` at each thread's end.
+    fn parallel<const N: usize>(
+        &self,
+        walk: &Walk<N>,
+        cost: usize,
+        visit: impl Fn(Run<N>, usize) -> usize + Sync,
+        done: impl Fn() + Sync,
+    ) {
+        assert_eq!(walk.len(), self.len, "one bit an element");
+        threads::split(self.before.len(), BLOCK * cost, |blocks| {
+            for block in blocks {
+                let mut taken = self.before[block];
+                walk.runs(block * BLOCK..((block + 1) * BLOCK).min(self.len), |run| {
+                    taken += visit(run, taken);
+                });
+            }
+            done();
+        });
+    }
+
+    /// Cuts the `len` elements from `position` on into stretches of all false or all true ones and
+    /// into mixed pieces of up to 64, and calls `visit` with each: how many came before it, what it
+    /// is, and how many it has.
+    #[inline(always)]
+    fn pieces(&self, position: usize, len: usize, mut visit: impl FnMut(usize, Piece, usize)) {
+        let mut at = 0;
+        while at < len {
+            let start = at;
+            let mut size = WORD.min(len - at);
+            let bits = self.get(position + at, size);
+            at += size;
+            if bits != 0 && bits != first(size) {
+                visit(start, Piece::Mixed(bits), size);
+                continue;
+            }
+            let all = bits != 0;
+            while at < len {
+                size = WORD.min(len - at);
+                if self.get(position + at, size) != if all { first(size) } else { 0 } {
+                    break;
+                }
+                at += size;
+            }
+            visit(start, if all { Piece::True } else { Piece::False }, at - start);
+        }
+    }
+}
+
+/// What the mask says of some neighbours.
+enum Piece {
+    True,
+    False,
+    Mixed(u64),
+}
+
+/// The lowest `len <= 64` bits.
+#[inline]
+fn first(len: usize) -> u64 {
+    if len < WORD { (1 << len) - 1 } else { u64::MAX }
+}

@@ -1,0 +1,146 @@
+//! Bools to bits.
+
+use super::WORD;
+use crate::Bool8;
+
+/// Sets the bits from `bit` on for the `len` bools that lie `stride` bytes apart; those bits of
+/// `words` are 0.
+///
+/// # Safety
+/// All of the bools can be read.
+pub(super) unsafe fn run(
+    words: &mut [u64],
+    bit: usize,
+    from: *const u8,
+    stride: isize,
+    len: usize,
+) {
+    // SAFETY: the caller's promise.
+    let at = |k: usize| unsafe { from.offset(k as isize * stride).cast::<Bool8>().read().get() };
+    match stride {
+        // A row that is true or false as a whole.
+        0 => {
+            if len > 0 && at(0) {
+                set(words, bit, len);
+            }
+        }
+        1 => {
+            let head = bit.next_multiple_of(WORD).min(bit + len) - bit;
+            each(words, bit, 0..head, at);
+            let whole = (len - head) / WORD;
+            for k in 0..whole {
+                let start = head + k * WORD;
+                // SAFETY: the 64 bools from `start` on are among those of the caller.
+                words[(bit + start) / WORD] = unsafe { pack(from.add(start)) };
+            }
+            each(words, bit, head + whole * WORD..len, at);
+        }
+        _ => each(words, bit, 0..len, at),
+    }
+}
+
+fn each(words: &mut [u64], bit: usize, range: std::ops::Range<usize>, at: impl Fn(usize) -> bool) {
+    for k in range {
+        words[(bit + k) / WORD] |= u64::from(at(k)) << ((bit + k) % WORD);
+    }
+}
+
+/// Sets `len` bits.
+fn set(words: &mut [u64], bit: usize, len: usize) {
+    let end = bit + len;
+    let mut at = bit;
+    while at < end {
+        let upto = ((at / WORD + 1) * WORD).min(end);
+        words[at / WORD] |= super::first(upto - at) << (at % WORD);
+        at = upto;
+    }
+}
+
+/// # Safety
+/// 64 bytes can be read.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+unsafe fn pack(from: *const u8) -> u64 {
+    use std::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_setzero_si128,
+    };
+    let mut zeros = 0;
+    for k in 0..4 {
+        // SAFETY: the caller's promise; every x86-64 has these instructions.
+        let equal = unsafe {
+            let bytes = _mm_loadu_si128(from.add(16 * k).cast());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()))
+        };
+        zeros |= u64::from(equal as u16) << (16 * k);
+    }
+    !zeros
+}
+
+/// # Safety
+/// 64 bytes can be read.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+unsafe fn pack(from: *const u8) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { pack_portable(from) }
+}
+
+/// # Safety
+/// 64 bytes can be read.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+unsafe fn pack_portable(from: *const u8) -> u64 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let mut bits = 0;
+    for k in 0..8 {
+        // SAFETY: the caller's promise.
+        let bytes = u64::from_le_bytes(unsafe { from.add(8 * k).cast::<[u8; 8]>().read() });
+        // The top bit of each byte that is not 0: the sum carries into it unless the rest is 0.
+        let top = (((bytes & LOW) + LOW) | bytes) & !LOW;
+        // The product brings the eight of them side by side into its top byte.
+        bits |= ((top >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * k);
+    }
+    bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packs_what_a_loop_packs() {
+        let mut seed = 5u64;
+        let mut random = move || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            seed >> 33
+        };
+        let bytes: Vec<u8> = (0..2000)
+            .map(|k| match (k / 300) % 3 {
+                0 => (random() % 2) as u8,
+                // Whatever is not 0 is true.
+                1 => (random() % 4 * 0x40) as u8,
+                _ => u8::from(k % 7 == 0) * 0x80,
+            })
+            .collect();
+        for start in (0..1900).step_by(17) {
+            let window = &bytes[start..start + 64];
+            let expected = (0..64).fold(0, |bits, k| bits | u64::from(window[k] != 0) << k);
+            // SAFETY: the window has 64 bytes.
+            let got = unsafe { (pack(window.as_ptr()), pack_portable(window.as_ptr())) };
+            assert_eq!(got, (expected, expected));
+        }
+        for stride in [0, 1, 2, 3] {
+            for bit in [0, 1, 63, 64, 70] {
+                for len in [0, 1, 58, 64, 130, 400] {
+                    let mut words = [0u64; 16];
+                    // SAFETY: 3 * 400 bytes lie inside.
+                    unsafe { run(&mut words, bit, bytes.as_ptr(), stride as isize, len) };
+                    for k in 0..1024 {
+                        let inside = k >= bit && k < bit + len;
+                        let expected = inside && bytes[(k - bit.min(k)) * stride] != 0;
+                        assert_eq!(words[k / 64] >> (k % 64) & 1 == 1, expected);
+                    }
+                }
+            }
+        }
+    }
+}
