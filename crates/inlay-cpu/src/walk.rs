@@ -13,6 +13,9 @@ use crate::threads;
 /// Layouts merged and ready to walk.
 pub(crate) struct Walk<const N: usize> {
     dims: SmallVec<[Dimension<N>; 6]>,
+    /// Byte offset of the first element from each layout's origin: not 0 where a dimension is
+    /// walked from its end.
+    start: [isize; N],
     len: usize,
 }
 
@@ -38,18 +41,23 @@ pub(crate) struct Run<const N: usize> {
 impl<const N: usize> Walk<N> {
     /// A walk in row-major order. The layouts must have one shape.
     pub(crate) fn new(layouts: [&Layout; N]) -> Self {
-        Walk::of(dimensions(layouts))
+        Walk::of(dimensions(layouts), [0; N])
     }
 
-    /// A walk in the order in which the first layout lies in memory, for kernels whose result
-    /// does not depend on the order.
+    /// A walk in the order in which the first layout lies in memory, upwards, for kernels whose
+    /// result does not depend on the order.
     pub(crate) fn in_memory_order(layouts: [&Layout; N]) -> Self {
         let mut dims = dimensions(layouts);
+        let mut start = [0; N];
+        for dim in dims.iter_mut().filter(|dim| dim.strides[0] < 0 && dim.size > 0) {
+            add(&mut start, &dim.strides, dim.size as isize - 1);
+            dim.strides = dim.strides.map(isize::wrapping_neg);
+        }
         dims.sort_by_key(|dim| std::cmp::Reverse(dim.strides[0].unsigned_abs()));
-        Walk::of(dims)
+        Walk::of(dims, start)
     }
 
-    fn of(dims: SmallVec<[Dimension<N>; 6]>) -> Self {
+    fn of(dims: SmallVec<[Dimension<N>; 6]>, start: [isize; N]) -> Self {
         let len = dims.iter().fold(1usize, |n, dim| n.saturating_mul(dim.size));
         let mut merged: SmallVec<[Dimension<N>; 6]> = SmallVec::new();
         for dim in dims.into_iter().filter(|dim| dim.size != 1) {
@@ -64,7 +72,7 @@ impl<const N: usize> Walk<N> {
         if merged.is_empty() {
             merged.push(Dimension { size: 1, strides: [0; N] });
         }
-        Walk { dims: merged, len }
+        Walk { dims: merged, start, len }
     }
 
     /// How many elements.
@@ -77,9 +85,36 @@ impl<const N: usize> Walk<N> {
         self.dims.last().map_or(1, |dim| dim.size)
     }
 
-    /// The distances from one element of a run to the next.
+    /// How far apart the elements of a run are.
     pub(crate) fn run_strides(&self) -> [isize; N] {
         self.dims.last().map_or([0; N], |dim| dim.strides)
+    }
+
+    /// How many elements begin before `offset` in the first layout. The walk is in the order of
+    /// that layout's memory, and no two of its elements overlap.
+    pub(crate) fn below(&self, offset: isize) -> usize {
+        let Some(mut rest) = offset.checked_sub(self.start[0]).filter(|&rest| rest > 0) else {
+            return 0;
+        };
+        let mut count = 0;
+        let mut each = self.len;
+        for (k, dim) in self.dims.iter().enumerate() {
+            each /= dim.size.max(1);
+            let stride = dim.strides[0].max(1);
+            // Of the innermost dimension, those that begin before; of the others, those that are
+            // past as a whole.
+            let last = k + 1 == self.dims.len();
+            let past = if last { (rest - 1) / stride + 1 } else { rest / stride };
+            if past >= dim.size as isize {
+                return count + dim.size * each;
+            }
+            count += past as usize * each;
+            rest -= past * stride;
+            if rest <= 0 {
+                return count;
+            }
+        }
+        count
     }
 
     /// Calls `visit` with each run of the elements at the positions of `range`, in order.
@@ -89,7 +124,7 @@ impl<const N: usize> Walk<N> {
         }
         let Some((inner, outer)) = self.dims.split_last() else { return };
         let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, outer.len());
-        let mut offsets = [0isize; N];
+        let mut offsets = self.start;
         let mut rest = range.start / inner.size;
         for (at, dim) in index.iter_mut().zip(outer).rev() {
             *at = rest % dim.size;
@@ -160,6 +195,32 @@ mod tests {
         let mut lens = vec![];
         Walk::new([&layout, &layout]).runs(0..24, |run| lens.push(run.len));
         assert_eq!(lens, [24]);
+    }
+
+    #[test]
+    fn below_counts_what_a_loop_counts() {
+        let x = Layout::contiguous("test", &[4, 5, 6], 4).expect("small");
+        let slice = |start, step, len| inlay_core::ResolvedSlice { start, step, len };
+        for layout in [
+            x.clone(),
+            x.transpose(&[2, 0, 1]),
+            x.slice(1, slice(1, 2, 2)),
+            x.slice(2, slice(5, -2, 3)).slice(0, slice(3, -1, 3)),
+            x.diagonal(1, 1, 2),
+            x.diagonal(0, 0, 2).slice(0, slice(2, 1, 1)),
+        ] {
+            let walk = Walk::in_memory_order([&layout]);
+            let mut offsets = vec![];
+            walk.runs(0..walk.len(), |run| {
+                let at = |k| run.offsets[0] + k as isize * run.strides[0];
+                offsets.extend((0..run.len).map(at));
+            });
+            assert!(offsets.is_sorted());
+            for offset in -500..500 {
+                let expected = offsets.iter().filter(|&&at| at < offset).count();
+                assert_eq!(walk.below(offset), expected, "{layout:?} {offset}");
+            }
+        }
     }
 
     #[test]

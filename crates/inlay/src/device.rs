@@ -4,7 +4,7 @@
 //! for each other, and hands views to the kernel.
 
 use inlay_core::{Arithmetic, Combine, Comparison, DType, Fold, Layout, Result, Triangle, Unary};
-pub(crate) use inlay_cpu::kernels::{Bits, Positions, triangle_largest, triangle_len};
+pub(crate) use inlay_cpu::kernels::{Bits, Comb, Positions, triangle_largest, triangle_len};
 use inlay_cpu::memory::{Read, Write};
 use inlay_cpu::{Buffer, Dst, Element, Src, kernels};
 use smallvec::SmallVec;
@@ -108,6 +108,24 @@ pub(crate) fn copy_over(to: &Array, base: &Array, part: &Layout, source: &Array)
     kernels::copy(locks.dst(&to.layout, to.dtype)?, locks.src(base)?);
     kernels::copy(locks.dst(part, to.dtype)?, locks.src(source)?);
     Ok(())
+}
+
+/// Each part of `to`, which is fresh, from its source; where parts share an element, the last wins.
+pub(crate) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
+    let sources: SmallVec<[&Array; 5]> = parts.iter().map(|(_, source)| source).collect();
+    let locks = Locks::new(Some(&to.buffer), sources.iter().copied());
+    let views = parts.iter().zip(sources);
+    let views = views.map(|((part, _), from)| Ok((locks.dst(part, to.dtype)?, locks.src(from)?)));
+    let views = views.collect::<Result<SmallVec<[_; 5]>>>()?;
+    kernels::overlay(&views);
+    Ok(())
+}
+
+/// `to` is `source` in the teeth of the comb and `base` between them; all are contiguous.
+pub(crate) fn interleave(to: &Array, base: &Array, source: &Array, comb: Comb) -> Result<()> {
+    write(to, None, [base, source], |dst, _, [base, source]| {
+        kernels::interleave(dst, base, source, comb);
+    })
 }
 
 /// A fresh contiguous copy.

@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
-use crate::device;
+use crate::device::{self, Comb};
 use crate::funnel::{Op, Out, apply};
 
 /// Bytes up to which all of a tensor is copied before a part of it is written: that takes less
@@ -29,6 +29,10 @@ pub(crate) trait Region: Clone + fmt::Debug + Send + Sync + 'static {
     /// some inside of it if they are few.
     fn rest(&self, x: &Layout) -> Result<SmallVec<[Layout; 4]>> {
         Ok(smallvec![x.clone()])
+    }
+    /// The region as a comb over a contiguous `x`, if it is one, its elements in row-major order.
+    fn comb(&self, _x: &Layout) -> Result<Option<Comb>> {
+        Ok(None)
     }
 }
 
@@ -81,18 +85,26 @@ impl<R: Region> Op for Write<R> {
     fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
         let [x, source] = inputs else { unreachable!("two inputs") };
         let (to, base) = out.of(self.name(), x)?;
-        let part = self.0.layout(&to.layout)?;
-        if let Some(base) = base {
-            if to.buffer.len() <= WHOLE {
-                device::copy_over(&to, base, &part, source)?;
+        let region = self.0.layout(&to.layout)?;
+        let Some(base) = base else {
+            device::copy(&to.with_layout(region), source)?;
+            return Ok(to);
+        };
+        if to.buffer.len() <= WHOLE {
+            device::copy_over(&to, base, &region, source)?;
+            return Ok(to);
+        }
+        if base.is_contiguous() && source.is_contiguous() {
+            if let Some(comb) = self.0.comb(&to.layout)? {
+                device::interleave(&to, base, source, comb)?;
                 return Ok(to);
             }
-            let parts = self.0.rest(&to.layout)?.into_iter().zip(self.0.rest(&base.layout)?);
-            for (to_part, base_part) in parts {
-                device::copy(&to.with_layout(to_part), &base.with_layout(base_part))?;
-            }
         }
-        device::copy(&to.with_layout(part), source)?;
+        let rest = self.0.rest(&to.layout)?.into_iter().zip(self.0.rest(&base.layout)?);
+        let mut parts: SmallVec<[(Layout, Array); 5]> =
+            rest.map(|(to_part, from)| (to_part, base.with_layout(from))).collect();
+        parts.push((region, (*source).clone()));
+        device::overlay(&to, &parts)?;
         Ok(to)
     }
 

@@ -5,6 +5,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::region::{Read, Region, Write};
 use crate::Tensor;
+use crate::device::Comb;
 use crate::funnel::{apply, apply_in_place};
 
 /// Slices of some axes, by Python's rules; the other axes are taken whole.
@@ -114,6 +115,18 @@ impl Region for SliceScatter {
             selected = selected.slice(axis, slice);
         }
         Ok(rest)
+    }
+
+    fn comb(&self, x: &Layout) -> Result<Option<Comb>> {
+        let slices = self.resolve(x.shape())?;
+        let &[(axis, slice)] = slices.as_slice() else { return Ok(None) };
+        if slice.step < 2 || slice.len < 2 || x.numel() == 0 {
+            return Ok(None);
+        }
+        let width: usize = x.shape()[axis + 1..].iter().product();
+        let (start, step) = (slice.start * width, slice.step.unsigned_abs() * width);
+        let row = x.shape()[axis] * width;
+        Ok(Some(Comb { row, start, step, width, teeth: slice.len }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The true places of a mask, in order.
 
 use super::expand::Word;
-use super::{Bits, Piece};
+use super::{Bits, Piece, pieces};
 use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
 use crate::simd::Simd;
@@ -30,7 +30,7 @@ pub(super) fn compress_with(simd: Simd, dst: Dst<'_>, src: Src<'_>, bits: &Bits)
         // ones, of which `dst` has place for; every place is this call's alone.
         unsafe {
             let job = Job {
-                bits,
+                words: &bits.words,
                 position: run.position,
                 len: run.len,
                 to: dst.origin().add(taken * size),
@@ -45,7 +45,8 @@ pub(super) fn compress_with(simd: Simd, dst: Dst<'_>, src: Src<'_>, bits: &Bits)
 
 /// One run of equally spaced elements.
 pub(super) struct Job<'a> {
-    pub(super) bits: &'a Bits,
+    /// The mask's bits.
+    pub(super) words: &'a [u64],
     /// Of the first element, in the mask.
     pub(super) position: usize,
     pub(super) len: usize,
@@ -89,7 +90,7 @@ impl Job<'_> {
     ) -> usize {
         let mut to = self.to.cast::<W>();
         let mut ones = 0;
-        self.bits.pieces(self.position, self.len, |at, piece, len| {
+        pieces(self.words, self.position, self.len, |at, piece, len| {
             // SAFETY: the piece lies inside of the run.
             unsafe {
                 let from = self.from.offset(at as isize * self.stride);

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::{Bits, Piece};
+use super::{Bits, Piece, pieces};
 use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
 use crate::simd::Simd;
@@ -46,7 +46,7 @@ pub(super) fn expand_with(
         // more than all ones, of which the source has enough; every element is this call's alone.
         unsafe {
             let job = Job {
-                bits,
+                words: &bits.words,
                 position: run.position,
                 len: run.len,
                 to: dst.origin().offset(run.offsets[0]),
@@ -70,7 +70,8 @@ pub(super) fn expand_with(
 
 /// One run of equally spaced elements.
 pub(super) struct Job<'a> {
-    pub(super) bits: &'a Bits,
+    /// The mask's bits.
+    pub(super) words: &'a [u64],
     /// Of the first element, in the mask.
     pub(super) position: usize,
     pub(super) len: usize,
@@ -90,7 +91,7 @@ impl Job<'_> {
     ///
     /// # Safety
     /// All elements can be read and written; the machine has what `simd` says.
-    unsafe fn run<W: Word>(&self, simd: Simd) -> usize {
+    pub(super) unsafe fn run<W: Word>(&self, simd: Simd) -> usize {
         let size = size_of::<W>() as isize;
         let contiguous = self.to_stride == size && self.old_stride == size;
         // SAFETY: the caller's promise.
@@ -124,7 +125,7 @@ impl Job<'_> {
     ) -> usize {
         let mut from = self.from.cast::<W>();
         let mut ones = 0;
-        self.bits.pieces(self.position, self.len, |at, piece, len| {
+        pieces(self.words, self.position, self.len, |at, piece, len| {
             // SAFETY: the piece lies inside of the run.
             unsafe {
                 let to = self.to.offset(at as isize * self.to_stride);

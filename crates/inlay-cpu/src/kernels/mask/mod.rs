@@ -5,6 +5,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod comb;
 mod compress;
 mod expand;
 mod pack;
@@ -13,6 +14,7 @@ mod tests;
 
 use inlay_core::Result;
 
+pub use comb::{Comb, interleave};
 pub use compress::compress;
 pub use expand::expand;
 
@@ -77,15 +79,6 @@ impl Bits {
         self.ones
     }
 
-    /// The bits of the `len <= 64` elements from `position` on.
-    #[inline]
-    fn get(&self, position: usize, len: usize) -> u64 {
-        let (word, shift) = (position / WORD, position % WORD);
-        let low = self.words[word] >> shift;
-        let high = if shift + len > WORD { self.words[word + 1] << (WORD - shift) } else { 0 };
-        (low | high) & first(len)
-    }
-
     /// Calls `visit` with every run of `walk` and how many true ones came before it, on several
     /// threads when `cost` bytes an element make that worth it, and `done` at each thread's end.
     fn parallel<const N: usize>(
@@ -106,33 +99,6 @@ impl Bits {
             done();
         });
     }
-
-    /// Cuts the `len` elements from `position` on into stretches of all false or all true ones and
-    /// into mixed pieces of up to 64, and calls `visit` with each: how many came before it, what it
-    /// is, and how many it has.
-    #[inline(always)]
-    fn pieces(&self, position: usize, len: usize, mut visit: impl FnMut(usize, Piece, usize)) {
-        let mut at = 0;
-        while at < len {
-            let start = at;
-            let mut size = WORD.min(len - at);
-            let bits = self.get(position + at, size);
-            at += size;
-            if bits != 0 && bits != first(size) {
-                visit(start, Piece::Mixed(bits), size);
-                continue;
-            }
-            let all = bits != 0;
-            while at < len {
-                size = WORD.min(len - at);
-                if self.get(position + at, size) != if all { first(size) } else { 0 } {
-                    break;
-                }
-                at += size;
-            }
-            visit(start, if all { Piece::True } else { Piece::False }, at - start);
-        }
-    }
 }
 
 /// What the mask says of some neighbours.
@@ -146,4 +112,40 @@ enum Piece {
 #[inline]
 fn first(len: usize) -> u64 {
     if len < WORD { (1 << len) - 1 } else { u64::MAX }
+}
+
+/// The bits of the `len <= 64` elements from `position` on.
+#[inline]
+fn get(words: &[u64], position: usize, len: usize) -> u64 {
+    let (word, shift) = (position / WORD, position % WORD);
+    let low = words[word] >> shift;
+    let high = if shift + len > WORD { words[word + 1] << (WORD - shift) } else { 0 };
+    (low | high) & first(len)
+}
+
+/// Cuts the `len` elements from `position` on into stretches of all false or all true ones and
+/// into mixed pieces of up to 64, and calls `visit` with each: how many came before it, what it
+/// is, and how many it has.
+#[inline(always)]
+fn pieces(words: &[u64], position: usize, len: usize, mut visit: impl FnMut(usize, Piece, usize)) {
+    let mut at = 0;
+    while at < len {
+        let start = at;
+        let mut size = WORD.min(len - at);
+        let bits = get(words, position + at, size);
+        at += size;
+        if bits != 0 && bits != first(size) {
+            visit(start, Piece::Mixed(bits), size);
+            continue;
+        }
+        let all = bits != 0;
+        while at < len {
+            size = WORD.min(len - at);
+            if get(words, position + at, size) != if all { first(size) } else { 0 } {
+                break;
+            }
+            at += size;
+        }
+        visit(start, if all { Piece::True } else { Piece::False }, at - start);
+    }
 }

@@ -46,7 +46,7 @@ fn each(words: &mut [u64], bit: usize, range: std::ops::Range<usize>, at: impl F
 }
 
 /// Sets `len` bits.
-fn set(words: &mut [u64], bit: usize, len: usize) {
+pub(super) fn set(words: &mut [u64], bit: usize, len: usize) {
     let end = bit + len;
     let mut at = bit;
     while at < end {
