@@ -19,10 +19,11 @@ pub(crate) struct Walk<const N: usize> {
     len: usize,
 }
 
+/// How many, and how many bytes apart in each layout.
 #[derive(Clone, Copy)]
-struct Dimension<const N: usize> {
-    size: usize,
-    strides: [isize; N],
+pub(crate) struct Dimension<const N: usize> {
+    pub(crate) size: usize,
+    pub(crate) strides: [isize; N],
 }
 
 /// Elements that follow each other at fixed distances in each layout.
@@ -83,6 +84,17 @@ impl<const N: usize> Walk<N> {
     /// The length of a whole run.
     pub(crate) fn run_len(&self) -> usize {
         self.dims.last().map_or(1, |dim| dim.size)
+    }
+
+    /// The merged dimensions, the last of them that of the runs.
+    pub(crate) fn dims(&self) -> &[Dimension<N>] {
+        &self.dims
+    }
+
+    /// The walk over all dimensions but those at `gone`, each at its beginning.
+    pub(crate) fn without(&self, gone: &[usize]) -> Self {
+        let kept = self.dims.iter().enumerate().filter(|(k, _)| !gone.contains(k));
+        Walk::of(kept.map(|(_, dim)| *dim).collect(), self.start)
     }
 
     /// How far apart the elements of a run are.

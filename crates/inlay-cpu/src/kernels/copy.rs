@@ -1,8 +1,23 @@
 //! Copies a view to a view of the same shape.
 
+use super::tiles::Tiles;
 use crate::number::dispatch_width;
+use crate::stream::{self, STREAM};
 use crate::walk::Walk;
-use crate::{Dst, Src};
+use crate::{Dst, Src, threads};
+
+/// Shorter runs than this gain nothing from being streamed: their ends are ordinary writes.
+const STREAMED_RUN: usize = 512;
+
+/// How a copy goes.
+enum Strategy {
+    /// Run by run, in the order of the destination.
+    Runs,
+    /// Long runs, past the caches.
+    Streamed,
+    /// The runs of one side jump through the other: square by square, through a buffer.
+    Tiles(Tiles),
+}
 
 /// Bytes up to which a copy without gaps needs no walk: one thread makes it, faster than a walk is
 /// planned.
@@ -21,16 +36,39 @@ pub fn copy(dst: Dst<'_>, src: Src<'_>) {
         return;
     }
     let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
-    dispatch_width!(size, W => walk.parallel(2 * size, |run| {
-        let [to, from] = run.offsets;
-        // SAFETY: the walk stays inside of both layouts, which lie apart.
-        unsafe {
-            move_run::<W>(
-                dst.origin().offset(to), run.strides[0],
-                src.origin().offset(from), run.strides[1], run.len,
-            );
-        }
-    }));
+    match strategy(&walk, size) {
+        Strategy::Tiles(tiles) => dispatch_width!(size, W => tiles.copy::<W>(dst, src)),
+        Strategy::Streamed => threads::split(walk.len(), 2 * size, |range| {
+            walk.runs(range, |run| {
+                let [to, from] = run.offsets;
+                // SAFETY: the walk stays inside of both layouts, which lie apart.
+                unsafe {
+                    let (to, from) = (dst.origin().offset(to), src.origin().offset(from));
+                    stream::copy(to, from, run.len * size);
+                }
+            });
+            stream::fence();
+        }),
+        Strategy::Runs => dispatch_width!(size, W => walk.parallel(2 * size, |run| {
+            let [to, from] = run.offsets;
+            // SAFETY: the walk stays inside of both layouts, which lie apart.
+            unsafe {
+                move_run::<W>(
+                    dst.origin().offset(to), run.strides[0],
+                    src.origin().offset(from), run.strides[1], run.len,
+                );
+            }
+        })),
+    }
+}
+
+fn strategy(walk: &Walk<2>, size: usize) -> Strategy {
+    let bytes = walk.len().saturating_mul(size);
+    if walk.run_strides() == [size as isize; 2] {
+        let long = walk.run_len().saturating_mul(size) >= STREAMED_RUN;
+        return if long && bytes >= STREAM { Strategy::Streamed } else { Strategy::Runs };
+    }
+    Tiles::of(walk, size).map_or(Strategy::Runs, Strategy::Tiles)
 }
 
 /// Moves `len` words from equally spaced places to equally spaced places.

@@ -17,6 +17,7 @@ mod positions;
 mod reducer;
 mod rows;
 mod scan;
+mod tiles;
 mod triangle;
 mod values;
 

@@ -2,6 +2,7 @@
 
 use inlay_core::{Arithmetic, Comparison, Unary};
 
+use super::copy::move_run;
 use crate::number::{Field, Number, Ordered, dispatch, dispatch_width};
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
@@ -73,15 +74,35 @@ pub fn select(dst: Dst<'_>, condition: Src<'_>, a: Src<'_>, b: Option<Src<'_>>) 
     let layouts = [dst.layout(), condition.layout(), a.layout(), b.layout()];
     let walk = Walk::in_memory_order(layouts);
     dispatch_width!(size, W => walk.parallel(3 * size + 1, |run| {
-        for k in 0..run.len as isize {
-            let at = |n: usize| run.offsets[n] + k * run.strides[n];
-            // SAFETY: the walk stays inside of all layouts.
-            unsafe {
-                let chosen = condition.origin().offset(at(1)).cast::<Bool8>().read().get();
-                let (x, y) = (a.origin().offset(at(2)), b.origin().offset(at(3)));
-                let from = if chosen { x } else { y };
-                let word = from.cast::<W>().read_unaligned();
-                dst.origin().offset(at(0)).cast::<W>().write_unaligned(word);
+        let [step, step_if, step_a, step_b] = run.strides;
+        // SAFETY: the walk stays inside of all layouts.
+        unsafe {
+            let to = dst.origin().offset(run.offsets[0]);
+            let chosen = condition.origin().offset(run.offsets[1]);
+            let (a, b) = (a.origin().offset(run.offsets[2]), b.origin().offset(run.offsets[3]));
+            let choose = |k: isize, [step, step_if, step_a, step_b]: [isize; 4]| {
+                // Both are read: a choice of values makes vectors, one of places makes branches.
+                let x = a.offset(k * step_a).cast::<W>().read_unaligned();
+                let y = b.offset(k * step_b).cast::<W>().read_unaligned();
+                let chosen = chosen.offset(k * step_if).cast::<Bool8>().read().get();
+                let word = if chosen { x } else { y };
+                to.offset(k * step).cast::<W>().write_unaligned(word);
+            };
+            // The loops that the compiler can turn into vectors have constant steps.
+            let (size, len) = (size_of::<W>() as isize, run.len as isize);
+            if run.strides == [size, 1, size, size] {
+                (0..len).for_each(|k| choose(k, [size, 1, size, size]));
+            } else if run.strides == [size, 1, 0, size] {
+                (0..len).for_each(|k| choose(k, [size, 1, 0, size]));
+            } else if step_if == 0 {
+                let (from, step_from) =
+                    if chosen.cast::<Bool8>().read().get() { (a, step_a) } else { (b, step_b) };
+                // In place, what is kept is there already.
+                if !std::ptr::eq(from, to) {
+                    move_run::<W>(to, step, from, step_from, run.len);
+                }
+            } else {
+                (0..len).for_each(|k| choose(k, [step, step_if, step_a, step_b]));
             }
         }
     }));

@@ -125,14 +125,19 @@ pub(super) fn take(len: usize) -> Result<Block> {
     Ok(block)
 }
 
-/// Takes a block back.
+/// Takes a block back. Others have to go when it would not fit beside them: what was used last is
+/// the likeliest to be used next.
 pub(super) fn give(block: Block) {
     let class = block.len();
     if class <= SMALL {
         return;
     }
     IN_USE.fetch_sub(class, Relaxed);
-    if class < POOLED || CACHED.load(Relaxed).saturating_add(class) > limit() {
+    if class < POOLED || class > limit() {
+        return;
+    }
+    trim(limit() - class);
+    if CACHED.load(Relaxed).saturating_add(class) > limit() {
         return;
     }
     if let Some(mut free) = free_list() {
