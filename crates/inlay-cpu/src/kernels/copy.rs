@@ -10,6 +10,7 @@ use crate::{Dst, Src, threads};
 const STREAMED_RUN: usize = 512;
 
 /// How a copy goes.
+#[expect(clippy::large_enum_variant, reason = "there is one a call, and it is not moved")]
 enum Strategy {
     /// Run by run, in the order of the destination.
     Runs,
@@ -25,6 +26,11 @@ const SMALL: usize = 4 << 10;
 
 /// Writes every element of `src` to the same index of `dst`.
 pub fn copy(dst: Dst<'_>, src: Src<'_>) {
+    copy_with(STREAM, dst, src);
+}
+
+/// [`copy`], streaming results of at least `stream` bytes.
+pub(super) fn copy_with(stream: usize, dst: Dst<'_>, src: Src<'_>) {
     dst.expect_apart(&src);
     let size = dst.same_size(&src);
     let bytes = dst.layout().numel() * size;
@@ -36,8 +42,11 @@ pub fn copy(dst: Dst<'_>, src: Src<'_>) {
         return;
     }
     let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
-    match strategy(&walk, size) {
-        Strategy::Tiles(tiles) => dispatch_width!(size, W => tiles.copy::<W>(dst, src)),
+    let streams = walk.len().saturating_mul(size) >= stream;
+    match strategy(&walk, size, streams) {
+        Strategy::Tiles(tiles) => {
+            dispatch_width!(size, W => tiles.copy::<W>(dst, src, streams));
+        }
         Strategy::Streamed => threads::split(walk.len(), 2 * size, |range| {
             walk.runs(range, |run| {
                 let [to, from] = run.offsets;
@@ -62,11 +71,10 @@ pub fn copy(dst: Dst<'_>, src: Src<'_>) {
     }
 }
 
-fn strategy(walk: &Walk<2>, size: usize) -> Strategy {
-    let bytes = walk.len().saturating_mul(size);
+fn strategy(walk: &Walk<2>, size: usize, streams: bool) -> Strategy {
     if walk.run_strides() == [size as isize; 2] {
         let long = walk.run_len().saturating_mul(size) >= STREAMED_RUN;
-        return if long && bytes >= STREAM { Strategy::Streamed } else { Strategy::Runs };
+        return if long && streams { Strategy::Streamed } else { Strategy::Runs };
     }
     Tiles::of(walk, size).map_or(Strategy::Runs, Strategy::Tiles)
 }

@@ -250,9 +250,9 @@ fn strip_of<F: Folding>(
             }
         }
     });
-    for k in 0..count {
+    (0..count).for_each(|k| {
         put(k, tree::<F>(&mut std::array::from_fn::<F::Acc, LANES, _>(|lane| lanes[lane][k])));
-    }
+    });
 }
 
 /// Joins neighbours until one is left.

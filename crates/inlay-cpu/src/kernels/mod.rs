@@ -17,6 +17,8 @@ mod positions;
 mod reducer;
 mod rows;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod tiles;
 mod triangle;
 mod values;

@@ -25,7 +25,8 @@ pub fn overlay(parts: &[(Dst<'_>, Src<'_>)]) {
     overlay_with(STREAM, parts);
 }
 
-fn overlay_with(stream: usize, parts: &[(Dst<'_>, Src<'_>)]) {
+/// [`overlay`], streaming results of at least `stream` bytes.
+pub(super) fn overlay_with(stream: usize, parts: &[(Dst<'_>, Src<'_>)]) {
     let parts: SmallVec<[Part<'_>; 5]> =
         parts.iter().filter(|(dst, _)| dst.layout().numel() > 0).map(Part::new).collect();
     if parts.iter().any(|part| part.size != parts[0].size || !part.on_grid_of(&parts[0])) {

@@ -60,6 +60,10 @@ impl<R: Region> Op for Read<R> {
     }
 }
 
+/// Teeth of a comb that have so many bytes are parts of their own: rows of 512 bytes, every other one
+/// of 32 MiB, take half as long when those of each side are copied in turn.
+const WIDE_TOOTH: usize = 256;
+
 /// Writes a region.
 #[derive(Debug)]
 pub(crate) struct Write<R>(pub(crate) R);
@@ -94,11 +98,13 @@ impl<R: Region> Op for Write<R> {
             device::copy_over(&to, base, &region, source)?;
             return Ok(to);
         }
-        if base.is_contiguous() && source.is_contiguous() {
-            if let Some(comb) = self.0.comb(&to.layout)? {
-                device::interleave(&to, base, source, comb)?;
-                return Ok(to);
-            }
+        if base.is_contiguous()
+            && source.is_contiguous()
+            && let Some(comb) = self.0.comb(&to.layout)?
+            && comb.width.saturating_mul(to.dtype.size()) < WIDE_TOOTH
+        {
+            device::interleave(&to, base, source, comb)?;
+            return Ok(to);
         }
         let rest = self.0.rest(&to.layout)?.into_iter().zip(self.0.rest(&base.layout)?);
         let mut parts: SmallVec<[(Layout, Array); 5]> =

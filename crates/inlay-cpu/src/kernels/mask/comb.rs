@@ -89,7 +89,7 @@ pub fn interleave(dst: Dst<'_>, base: Src<'_>, source: Src<'_>, comb: Comb) {
 }
 
 /// [`interleave`] by `simd`, streaming results of at least `stream` bytes.
-pub(super) fn interleave_with(
+pub(in crate::kernels) fn interleave_with(
     simd: Simd,
     stream: usize,
     dst: Dst<'_>,

@@ -14,6 +14,8 @@ mod tests;
 
 use inlay_core::Result;
 
+#[cfg(test)]
+pub(super) use comb::interleave_with;
 pub use comb::{Comb, interleave};
 pub use compress::compress;
 pub use expand::expand;

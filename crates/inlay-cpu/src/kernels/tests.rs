@@ -1,0 +1,171 @@
+//! Every way to move elements against a plain loop, streamed and not.
+
+use inlay_core::{DType, Layout, ResolvedSlice};
+
+use super::copy::copy_with;
+use super::mask::{Comb, interleave_with};
+use super::overlay::overlay_with;
+use crate::Buffer;
+use crate::simd::Simd;
+
+const DTYPES: [DType; 5] = [DType::U8, DType::F16, DType::F32, DType::I64, DType::C128];
+
+/// A buffer whose bytes differ from their neighbours.
+fn bytes(len: usize, seed: usize) -> Buffer {
+    let buffer = Buffer::new(len).expect("small");
+    for k in 0..len {
+        // SAFETY: `k` lies inside of a buffer that nobody else has yet.
+        unsafe { buffer.as_ptr().add(k).write((k * 167 + k / 251 + seed) as u8) };
+    }
+    buffer
+}
+
+fn contents(buffer: &Buffer) -> Vec<u8> {
+    // SAFETY: the range is the buffer, which nobody writes now.
+    unsafe { std::slice::from_raw_parts(buffer.as_ptr(), buffer.len()) }.to_vec()
+}
+
+/// Byte offsets of the elements in row-major order.
+fn offsets(layout: &Layout) -> Vec<usize> {
+    let mut all = vec![layout.offset() as isize];
+    for (&size, &stride) in layout.shape().iter().zip(layout.strides()) {
+        all = all.iter().flat_map(|at| (0..size as isize).map(move |k| at + k * stride)).collect();
+    }
+    all.into_iter().map(|at| at as usize).collect()
+}
+
+fn copied(to: &mut [u8], to_layout: &Layout, from: &[u8], from_layout: &Layout, size: usize) {
+    for (to_at, at) in offsets(to_layout).into_iter().zip(offsets(from_layout)) {
+        to[to_at..to_at + size].copy_from_slice(&from[at..at + size]);
+    }
+}
+
+fn slice(start: usize, step: isize, len: usize) -> ResolvedSlice {
+    ResolvedSlice { start, step, len }
+}
+
+#[test]
+fn copies_are_plain_loops() {
+    for dtype in DTYPES {
+        let size = dtype.size();
+        let whole = Layout::contiguous("test", &[5, 70, 33], size).expect("small");
+        let long = Layout::contiguous("test", &[3, 1, 2000], size).expect("small");
+        for from in [
+            whole.clone(),
+            whole.transpose(&[2, 1, 0]),
+            whole.transpose(&[0, 2, 1]),
+            whole.transpose(&[1, 2, 0]),
+            whole.slice(1, slice(69, -1, 70)).transpose(&[2, 0, 1]),
+            whole.slice(2, slice(1, 1, 31)),
+            whole.slice(2, slice(32, -2, 16)),
+            long.slice(2, slice(3, 1, 1900)),
+        ] {
+            let to = Layout::contiguous("test", from.shape(), size).expect("small");
+            // Once more a destination that lies as the source does, and one that is reversed.
+            let reversed = to.slice(0, slice(to.shape()[0] - 1, -1, to.shape()[0]));
+            for to in [to, reversed] {
+                for stream in [0, usize::MAX] {
+                    let source = bytes(3 * 2000 * 2 * size, 1);
+                    let target = bytes(to.numel() * size, 7);
+                    let mut expected = contents(&target);
+                    copied(&mut expected, &to, &contents(&source), &from, size);
+                    let (read, write) = (source.read(), target.write());
+                    let dst = write.dst(&to, dtype).expect("inside");
+                    copy_with(stream, dst, read.src(&from, dtype).expect("inside"));
+                    drop(write);
+                    assert!(contents(&target) == expected, "{dtype} {from:?} {to:?} {stream}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn overlays_are_copies_in_turn() {
+    for dtype in DTYPES {
+        let size = dtype.size();
+        let whole = Layout::contiguous("test", &[6, 90, 400], size).expect("small");
+        let diagonal = whole.diagonal(2, 1, 2);
+        let rows = [whole.slice(1, slice(0, 2, 45)), whole.slice(1, slice(1, 2, 45))];
+        let back = whole.slice(2, slice(390, -3, 100));
+        for parts in [
+            vec![whole.clone(), diagonal],
+            rows.to_vec(),
+            vec![whole.clone(), back],
+            vec![whole.slice(1, slice(0, 1, 13)), whole.slice(1, slice(13, 1, 77))],
+            vec![whole.transpose(&[2, 1, 0]), whole.slice(0, slice(0, 1, 0))],
+        ] {
+            for stream in [0, usize::MAX] {
+                let target = bytes(whole.numel() * size, 3);
+                let mut expected = contents(&target);
+                let sources: Vec<(Buffer, Layout)> = parts
+                    .iter()
+                    .enumerate()
+                    .map(|(k, part)| {
+                        let layout = Layout::contiguous("test", part.shape(), size).expect("small");
+                        (bytes(layout.numel() * size, 11 * k), layout)
+                    })
+                    .collect();
+                for (part, (source, layout)) in parts.iter().zip(&sources) {
+                    copied(&mut expected, part, &contents(source), layout, size);
+                }
+                let write = target.write();
+                let reads: Vec<_> = sources.iter().map(|(source, _)| source.read()).collect();
+                let views: Vec<_> = parts
+                    .iter()
+                    .zip(reads.iter().zip(&sources))
+                    .map(|(part, (read, (_, layout)))| {
+                        let dst = write.dst(part, dtype).expect("inside");
+                        (dst, read.src(layout, dtype).expect("inside"))
+                    })
+                    .collect();
+                overlay_with(stream, &views);
+                drop(write);
+                assert!(contents(&target) == expected, "{dtype} {parts:?} {stream}");
+            }
+        }
+    }
+}
+
+#[test]
+fn combs_are_slices_with_a_step() {
+    for dtype in DTYPES {
+        let size = dtype.size();
+        for (shape, axis, part) in [
+            ([40, 128, 1], 1, slice(0, 2, 64)),
+            ([40, 128, 1], 1, slice(1, 2, 64)),
+            ([40, 129, 1], 1, slice(3, 5, 20)),
+            ([3, 9000, 1], 1, slice(7, 2, 4000)),
+            ([3, 50, 130], 1, slice(1, 3, 16)),
+            ([500, 7, 3], 0, slice(2, 4, 100)),
+        ] {
+            let whole = Layout::contiguous("test", &shape, size).expect("small");
+            let region = whole.slice(axis, part);
+            let packed = Layout::contiguous("test", region.shape(), size).expect("small");
+            let width = shape[axis + 1..].iter().product::<usize>();
+            let comb = Comb {
+                row: shape[axis] * width,
+                start: part.start * width,
+                step: part.step as usize * width,
+                width,
+                teeth: part.len,
+            };
+            let base = bytes(whole.numel() * size, 1);
+            let source = bytes(packed.numel() * size, 9);
+            let mut expected = contents(&base);
+            copied(&mut expected, &region, &contents(&source), &packed, size);
+            for simd in Simd::all() {
+                for stream in [0, usize::MAX] {
+                    let target = bytes(whole.numel() * size, 5);
+                    let (base, source, write) = (base.read(), source.read(), target.write());
+                    let dst = write.dst(&whole, dtype).expect("inside");
+                    let base = base.src(&whole, dtype).expect("inside");
+                    let source = source.src(&packed, dtype).expect("inside");
+                    interleave_with(simd, stream, dst, base, source, comb);
+                    drop(write);
+                    assert!(contents(&target) == expected, "{simd:?} {dtype} {comb:?} {stream}");
+                }
+            }
+        }
+    }
+}
