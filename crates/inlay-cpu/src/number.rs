@@ -259,11 +259,11 @@ field!(
 macro_rules! ordered_float {
     ($($t:ty),*) => { $(
         impl Ordered for $t {
-            fn max(a: $t, b: $t) -> $t { if a >= b || a.is_nan() { a } else { b } }
-            fn min(a: $t, b: $t) -> $t { if a <= b || a.is_nan() { a } else { b } }
+            fn max(a: $t, b: $t) -> $t { if (a >= b) | a.is_nan() { a } else { b } }
+            fn min(a: $t, b: $t) -> $t { if (a <= b) | a.is_nan() { a } else { b } }
             // Widening keeps the order, so that nothing is narrowed on the way.
-            fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc { if a >= b || a.is_nan() { a } else { b } }
-            fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc { if a <= b || a.is_nan() { a } else { b } }
+            fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc { if (a >= b) | a.is_nan() { a } else { b } }
+            fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc { if (a <= b) | a.is_nan() { a } else { b } }
             fn less(a: $t, b: $t) -> bool { a < b }
             fn less_equal(a: $t, b: $t) -> bool { a <= b }
         }

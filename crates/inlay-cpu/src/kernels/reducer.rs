@@ -181,14 +181,45 @@ unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
             let to = (to.offset(start as isize * to_stride), to_stride);
             let own = own.map(|(own, stride)| (own.offset(start as isize * stride), stride));
             let rows = Rows { origin: rows.at(0, start).0, ..rows };
-            // A number of lanes that is known when this is compiled keeps them in registers.
-            if n == LANES {
-                reduce_lanes::<T, R>(to, own, rows, members, LANES);
+            let size = size_of::<T>() as isize;
+            let near = rows.stride == size && to.1 == size && own.is_none_or(|own| own.1 == size);
+            if near && n == LANES && !Lanes::<T, R>::CONVERTS {
+                reduce_near::<T, R>(to.0, own.map(|own| own.0), rows, members);
             } else {
                 reduce_lanes::<T, R>(to, own, rows, members, n);
             }
         }
         start += n;
+    }
+}
+
+/// [`reduce_run`] for just [`LANES`] elements that lie side by side everywhere: their number is
+/// known when this is compiled, which keeps the accumulators in registers.
+#[inline(always)]
+unsafe fn reduce_near<T: Copy, R: Reducer<T>>(
+    to: *mut u8,
+    own: Option<*const u8>,
+    rows: Rows,
+    members: Members<'_>,
+) {
+    let count = members.len() + usize::from(own.is_some());
+    let bytes = LANES * size_of::<T>();
+    let ahead = AHEAD / bytes;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let read = |from: *const u8| from.cast::<[T; LANES]>().read_unaligned();
+        let first = usize::from(own.is_none());
+        let head = read(own.unwrap_or_else(|| rows.at(members.get(0), 0).0));
+        let mut acc = head.map(R::widen);
+        for k in first..members.len() {
+            prefetch_far(rows.at(members.ahead(k + ahead), 0).0, bytes);
+            let row = read(rows.at(members.get(k), 0).0);
+            for lane in 0..LANES {
+                acc[lane] = R::join(acc[lane], R::widen(row[lane]));
+            }
+        }
+        let result = acc.map(|acc| R::finish(acc, count));
+        to.cast::<[T; LANES]>().write_unaligned(result);
     }
 }
 
