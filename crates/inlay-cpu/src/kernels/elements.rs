@@ -107,9 +107,10 @@ pub fn scatter_elements(
                 lanes.runs(range, |run| for lane in 0..run.len as isize {
                     let [to, entry, from] = at(&run, lane);
                     // SAFETY: lane and j lie inside of all layouts.
-                    groups.fill(count, |j| unsafe { index.at(entry + j as isize * strides[1]) });
+                    let named = |j: usize| unsafe { index.at(entry + j as isize * strides[1]) };
+                    groups.fill(count, named);
                     for group in 0..groups.len() {
-                        let (place, members) = (groups.place(group), groups.members(group));
+                        let (place, members) = (groups.place(group, named), groups.members(group));
                         if members.len() == 0 {
                             continue;
                         }

@@ -37,8 +37,6 @@ pub(super) struct Groups {
     /// Entry numbers; for Last one a place, counted from 1, or 0.
     order: Numbers,
     groups: usize,
-    /// Sort: the place of each group.
-    named: Numbers,
 }
 
 /// The entries of one place, in index order.
@@ -71,10 +69,10 @@ impl Groups {
     /// Workspace for `entries` that name `places`; `last` when only the last of each counts.
     pub(super) fn with_capacity(entries: usize, places: usize, last: bool) -> Result<Self> {
         let dense = places / DENSE <= entries;
-        let (strategy, ends, order, named) = match (dense, last) {
-            (true, true) => (Strategy::Last, 0, places, 0),
-            (true, false) => (Strategy::Count, places, entries, 0),
-            (false, _) => (Strategy::Sort, entries, entries, entries),
+        let (strategy, ends, order) = match (dense, last) {
+            (true, true) => (Strategy::Last, 0, places),
+            (true, false) => (Strategy::Count, places, entries),
+            (false, _) => (Strategy::Sort, entries, entries),
         };
         let bound = entries.saturating_add(1);
         Ok(Groups {
@@ -83,7 +81,6 @@ impl Groups {
             ends: Numbers::new(ends, bound)?,
             order: Numbers::new(order, bound)?,
             groups: 0,
-            named: Numbers::new(named, places)?,
         })
     }
 
@@ -181,8 +178,7 @@ impl Groups {
                 self.groups = 0;
                 for at in 0..entries {
                     let named = place(self.order.get(at));
-                    if self.groups == 0 || self.named.get(self.groups - 1) != named {
-                        self.named.set(self.groups, named);
+                    if at == 0 || place(self.order.get(at - 1)) != named {
                         self.groups += 1;
                     }
                     self.ends.set(self.groups - 1, at + 1);
@@ -234,10 +230,11 @@ impl Groups {
         }
     }
 
-    /// The place of a group.
+    /// The place of a group, where `place` tells that of an entry, as it did for
+    /// [`Groups::fill`].
     #[inline]
-    pub(super) fn place(&self, group: usize) -> usize {
-        if self.strategy == Strategy::Sort { self.named.get(group) } else { group }
+    pub(super) fn place(&self, group: usize, place: impl Fn(usize) -> usize) -> usize {
+        if self.strategy == Strategy::Sort { place(self.members(group).get(0)) } else { group }
     }
 
     /// The entries of a group; not for a workspace of last ones.
@@ -285,7 +282,8 @@ mod tests {
             let mut groups = Groups::with_capacity(index.len(), places, false).expect("small");
             for _ in 0..2 {
                 groups.fill(index.len(), |entry| index[entry]);
-                let found = (0..groups.len()).map(|g| (groups.place(g), groups.members(g)));
+                let found = (0..groups.len())
+                    .map(|g| (groups.place(g, |entry| index[entry]), groups.members(g)));
                 let found = found.filter(|(_, members)| members.len() > 0);
                 let found = found.map(|(place, members)| {
                     (place, (0..members.len()).map(|k| members.get(k)).collect::<Vec<_>>())
@@ -295,7 +293,8 @@ mod tests {
             let mut groups = Groups::with_capacity(index.len(), places, true).expect("small");
             for _ in 0..2 {
                 groups.fill(index.len(), |entry| index[entry]);
-                let found = (0..groups.len()).map(|g| (groups.place(g), groups.last(g)));
+                let found = (0..groups.len())
+                    .map(|g| (groups.place(g, |entry| index[entry]), groups.last(g)));
                 let found = found.filter_map(|(place, last)| Some((place, last?)));
                 assert_eq!(found.collect::<Vec<_>>(), [(0, 3), (1, 5), (3, 4)]);
             }

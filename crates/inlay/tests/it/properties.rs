@@ -323,6 +323,26 @@ fn twins_agree_around_every_threshold() {
     }
 }
 
+/// The ways of a scatter: rows of up to 64 bytes are written directly, longer ones by place, those of
+/// one element without a list; 2048 entries are a block; 64 elements of a row are lanes; a place
+/// that most entries name is shared by columns; sparse indices are sorted.
+#[test]
+fn twins_agree_on_every_way_of_a_scatter() {
+    let mut rng = Rng(17);
+    let rng = &mut rng;
+    for dtype in [DType::U8, DType::F16, DType::F32, DType::I64, DType::C128] {
+        let row = 64 / dtype.size();
+        for width in [1, row, row + 1, 63, 64, 65, 130] {
+            for entries in [2047, 2049, 5000] {
+                check_scatter(rng, dtype, DType::I64, &[300, width], entries);
+            }
+            check_scatter(rng, dtype, DType::I32, &[1, width], 2500);
+            check_scatter(rng, dtype, DType::U16, &[9000, width], 700);
+        }
+        check_scatter(rng, dtype, DType::I64, &[5, 40, 16], 2100);
+    }
+}
+
 #[test]
 fn every_reduction_of_every_dtype_is_its_naive_twin() {
     let mut rng = Rng(11);

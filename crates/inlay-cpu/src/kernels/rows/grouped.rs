@@ -48,6 +48,7 @@ pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
         1
     };
 
+    let named = |entry: usize| index.values()[entry] as usize;
     let at = move |run: &Run<3>, place: usize| {
         let by = |k: usize| run.offsets[k] + place as isize * steps[k];
         // SAFETY: the run lies inside of the rows, the place inside of the axis.
@@ -65,7 +66,7 @@ pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
     match combine {
         Combine::Assign => {
             dispatch_width!(size, W => each_row(&rows, &cut, size, cost, columns, |run, group| {
-                let place = groups.place(group);
+                let place = groups.place(group, named);
                 let Some(entry) = groups.last(group) else { return keep(&run, place) };
                 let from = run.offsets[2] + entry as isize * steps[2];
                 let (to, _) = at(&run, place);
@@ -81,7 +82,7 @@ pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
         Combine::Reduce { reduce, include_self } => {
             dispatch_reduce!(reduce, dst.dtype(), (T, R) => {
                 each_row(&rows, &cut, size, cost, columns, |run, group| {
-                    let (place, members) = (groups.place(group), groups.members(group));
+                    let (place, members) = (groups.place(group, named), groups.members(group));
                     if members.len() == 0 {
                         return keep(&run, place);
                     }
