@@ -330,16 +330,18 @@ fn twins_agree_around_every_threshold() {
 fn twins_agree_on_every_way_of_a_scatter() {
     let mut rng = Rng(17);
     let rng = &mut rng;
-    for dtype in [DType::U8, DType::F16, DType::F32, DType::I64, DType::C128] {
+    for dtype in [DType::F16, DType::F32, DType::I64] {
         let row = 64 / dtype.size();
-        for width in [1, row, row + 1, 63, 64, 65, 130] {
-            for entries in [2047, 2049, 5000] {
-                check_scatter(rng, dtype, DType::I64, &[300, width], entries);
-            }
-            check_scatter(rng, dtype, DType::I32, &[1, width], 2500);
-            check_scatter(rng, dtype, DType::U16, &[9000, width], 700);
+        for width in [1, row, row + 1] {
+            check_scatter(rng, dtype, DType::I64, &[100, width], 2049);
+            check_scatter(rng, dtype, DType::I32, &[1, width], 2047);
         }
-        check_scatter(rng, dtype, DType::I64, &[5, 40, 16], 2100);
+        for width in [1, 64, 65] {
+            check_scatter(rng, dtype, DType::I64, &[30, width], 500);
+            check_scatter(rng, dtype, DType::I32, &[1, width], 500);
+            check_scatter(rng, dtype, DType::U16, &[900, width], 100);
+        }
+        check_scatter(rng, dtype, DType::I64, &[5, 40, 16], 300);
     }
 }
 
