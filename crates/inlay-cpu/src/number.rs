@@ -64,6 +64,14 @@ pub trait Number: Copy + Send + Sync + 'static {
     fn mean_add(a: Self::MeanAcc, b: Self::MeanAcc) -> Self::MeanAcc;
     /// The sum of `count` numbers divided by it; integers round down.
     fn mean_of(sum: Self::MeanAcc, count: usize) -> Self;
+    /// [`Number::widen`] for many, in code that is compiled for AVX2 and F16C.
+    ///
+    /// # Safety
+    /// The CPU has both.
+    #[inline(always)]
+    unsafe fn widen_avx2<const N: usize>(values: [Self; N]) -> [Self::Acc; N] {
+        values.map(Self::widen)
+    }
     /// [`Number::widen`] for slices of one length, where that is faster than one by one.
     fn widen_slice(values: &[Self], to: &mut [Self::Acc]) {
         to.iter_mut().zip(values).for_each(|(to, value)| *to = value.widen());
@@ -222,6 +230,41 @@ macro_rules! half_slices {
     };
 }
 
+macro_rules! f16_slices {
+    () => {
+        half_slices!();
+        #[cfg(target_arch = "x86_64")]
+        #[inline(always)]
+        unsafe fn widen_avx2<const N: usize>(values: [f16; N]) -> [f32; N] {
+            // SAFETY: the caller's promise.
+            unsafe { widen_f16c(&values) }
+        }
+    };
+}
+
+/// The CPU's own conversion, eight at a time.
+///
+/// # Safety
+/// The CPU has F16C.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx,f16c")]
+#[inline]
+unsafe fn widen_f16c<const N: usize>(values: &[f16; N]) -> [f32; N] {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm256_cvtph_ps, _mm256_storeu_ps};
+    let mut wide = [0.0; N];
+    let (from, _) = values.as_chunks::<8>();
+    let (to, _) = wide.as_chunks_mut::<8>();
+    const { assert!(N % 8 == 0, "whole vectors") };
+    for (to, from) in to.iter_mut().zip(from) {
+        // SAFETY: both are eight numbers.
+        unsafe {
+            let eight = _mm_loadu_si128(from.as_ptr().cast());
+            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(eight));
+        }
+    }
+    wide
+}
+
 macro_rules! field {
     ($($t:ty => $dtype:ident, $acc:ty, $widen:expr, $narrow:expr, $count:expr, $div:expr, $conj:expr $(, $slices:ident)?);* $(;)?) => { $(
         impl Number for $t {
@@ -248,7 +291,7 @@ macro_rules! field {
     )* };
 }
 field!(
-    f16 => F16, f32, f16::to_f32, f16::from_f32, |n| n as f32, |a, b| a / b, |x| x, half_slices;
+    f16 => F16, f32, f16::to_f32, f16::from_f32, |n| n as f32, |a, b| a / b, |x| x, f16_slices;
     bf16 => BF16, f32, bf16::to_f32, bf16::from_f32, |n| n as f32, |a, b| a / b, |x| x, half_slices;
     f32 => F32, f32, |x| x, |x| x, |n| n as f32, |a, b| a / b, |x| x;
     f64 => F64, f64, |x| x, |x| x, |n| n as f64, |a, b| a / b, |x| x;

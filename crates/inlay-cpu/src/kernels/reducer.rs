@@ -17,6 +17,14 @@ pub(super) trait Reducer<T: Copy> {
     fn widen(value: T) -> Self::Acc;
     fn join(acc: Self::Acc, value: Self::Acc) -> Self::Acc;
     fn finish(acc: Self::Acc, count: usize) -> T;
+    /// [`Reducer::widen`] for many, in code that is compiled for AVX2 and F16C.
+    ///
+    /// # Safety
+    /// The CPU has both.
+    #[inline(always)]
+    unsafe fn widen_avx2<const N: usize>(values: [T; N]) -> [Self::Acc; N] {
+        values.map(Self::widen)
+    }
     /// [`Reducer::widen`] for slices of one length.
     fn widen_slice(values: &[T], to: &mut [Self::Acc]);
     /// [`Reducer::finish`] for slices of one length.
@@ -51,6 +59,11 @@ macro_rules! reducer {
             fn join(acc: T::Acc, value: T::Acc) -> T::Acc { T::$join(acc, value) }
             fn finish(acc: T::Acc, _count: usize) -> T { T::narrow(acc) }
             fn widen_slice(values: &[T], to: &mut [T::Acc]) { T::widen_slice(values, to) }
+            #[inline(always)]
+            unsafe fn widen_avx2<const N: usize>(values: [T; N]) -> [T::Acc; N] {
+                // SAFETY: the caller's promise.
+                unsafe { T::widen_avx2(values) }
+            }
             fn finish_slice(acc: &mut [T::Acc], _count: usize, to: &mut [T]) {
                 T::narrow_slice(acc, to);
             }
@@ -141,10 +154,10 @@ pub(super) unsafe fn reduce_run<T: Copy, R: Reducer<T>>(
     // SAFETY: the caller's promise, and the features are there.
     unsafe {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c") {
             return reduce_run_avx2::<T, R>(to, own, rows, members, len);
         }
-        reduce_run_plain::<T, R>(to, own, rows, members, len);
+        reduce_run_plain::<T, R, false>(to, own, rows, members, len);
     }
 }
 
@@ -153,7 +166,7 @@ pub(super) unsafe fn reduce_run<T: Copy, R: Reducer<T>>(
 /// # Safety
 /// As for [`reduce_run`].
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,f16c")]
 unsafe fn reduce_run_avx2<T: Copy, R: Reducer<T>>(
     to: (*mut u8, isize),
     own: Option<(*const u8, isize)>,
@@ -162,11 +175,11 @@ unsafe fn reduce_run_avx2<T: Copy, R: Reducer<T>>(
     len: usize,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { reduce_run_plain::<T, R>(to, own, rows, members, len) }
+    unsafe { reduce_run_plain::<T, R, true>(to, own, rows, members, len) }
 }
 
 #[inline(always)]
-unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
+unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>, const AVX2: bool>(
     (to, to_stride): (*mut u8, isize),
     own: Option<(*const u8, isize)>,
     rows: Rows,
@@ -183,8 +196,8 @@ unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
             let rows = Rows { origin: rows.at(0, start).0, ..rows };
             let size = size_of::<T>() as isize;
             let near = rows.stride == size && to.1 == size && own.is_none_or(|own| own.1 == size);
-            if near && n == LANES && !Lanes::<T, R>::CONVERTS {
-                reduce_near::<T, R>(to.0, own.map(|own| own.0), rows, members);
+            if near && n == LANES && (AVX2 || !Lanes::<T, R>::CONVERTS) {
+                reduce_near::<T, R, AVX2>(to.0, own.map(|own| own.0), rows, members);
             } else {
                 reduce_lanes::<T, R>(to, own, rows, members, n);
             }
@@ -196,7 +209,7 @@ unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
 /// [`reduce_run`] for just [`LANES`] elements that lie side by side everywhere: their number is
 /// known when this is compiled, which keeps the accumulators in registers.
 #[inline(always)]
-unsafe fn reduce_near<T: Copy, R: Reducer<T>>(
+unsafe fn reduce_near<T: Copy, R: Reducer<T>, const AVX2: bool>(
     to: *mut u8,
     own: Option<*const u8>,
     rows: Rows,
@@ -210,15 +223,21 @@ unsafe fn reduce_near<T: Copy, R: Reducer<T>>(
         let read = |from: *const u8| from.cast::<[T; LANES]>().read_unaligned();
         let first = usize::from(own.is_none());
         let head = read(own.unwrap_or_else(|| rows.at(members.get(0), 0).0));
-        let mut acc = head.map(R::widen);
+        let widen = |row| if AVX2 { R::widen_avx2(row) } else { row.map(R::widen) };
+        let mut acc = widen(head);
         for k in first..members.len() {
             prefetch_far(rows.at(members.ahead(k + ahead), 0).0, bytes);
-            let row = read(rows.at(members.get(k), 0).0);
+            let row = widen(read(rows.at(members.get(k), 0).0));
             for lane in 0..LANES {
-                acc[lane] = R::join(acc[lane], R::widen(row[lane]));
+                acc[lane] = R::join(acc[lane], row[lane]);
             }
         }
-        let result = acc.map(|acc| R::finish(acc, count));
+        let mut result = head;
+        if Lanes::<T, R>::CONVERTS {
+            R::finish_slice(&mut acc, count, &mut result);
+        } else {
+            result = acc.map(|acc| R::finish(acc, count));
+        }
         to.cast::<[T; LANES]>().write_unaligned(result);
     }
 }
@@ -330,8 +349,8 @@ impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
             let values = std::slice::from_raw_parts(self.values.as_ptr().cast::<T>(), n);
             let wide = std::slice::from_raw_parts_mut(self.wide.as_mut_ptr().cast::<R::Acc>(), n);
             R::widen_slice(values, wide);
-            for k in 0..n {
-                self.acc[k].write(R::join(self.acc[k].assume_init(), wide[k]));
+            for (acc, &wide) in self.acc[..n].iter_mut().zip(&*wide) {
+                acc.write(R::join(acc.assume_init(), wide));
             }
         }
     }
