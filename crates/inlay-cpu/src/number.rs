@@ -254,7 +254,7 @@ unsafe fn widen_f16c<const N: usize>(values: &[f16; N]) -> [f32; N] {
     let mut wide = [0.0; N];
     let (from, _) = values.as_chunks::<8>();
     let (to, _) = wide.as_chunks_mut::<8>();
-    const { assert!(N % 8 == 0, "whole vectors") };
+    const { assert!(N.is_multiple_of(8), "whole vectors") };
     for (to, from) in to.iter_mut().zip(from) {
         // SAFETY: both are eight numbers.
         unsafe {

@@ -32,8 +32,7 @@ impl Op for CheckedIndex {
         let [index] = inputs else { unreachable!("one input") };
         let positions = device::positions(self.name, "index", index, self.axis, self.size)?;
         let to = Array::new(self.name, DType::I64, index.shape())?;
-        let values: Vec<i64> = positions.values().iter().map(|&at| at as i64).collect();
-        device::store(&to, &values)?;
+        device::store(&to, positions.values())?;
         Ok(to)
     }
 
