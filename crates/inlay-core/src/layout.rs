@@ -100,19 +100,24 @@ impl Layout {
     /// The range of bytes that the elements touch, or `None` when it leaves the address space
     /// or begins before byte 0.
     pub fn extent(&self, size: usize) -> Option<std::ops::Range<usize>> {
-        if self.shape.contains(&0) {
-            return Some(self.offset..self.offset);
-        }
-        // Both ends only move outwards, so a step that leaves an isize never comes back.
-        let offset = isize::try_from(self.offset).ok()?;
-        let (mut low, mut high) = (offset, offset);
-        for (&dim, &stride) in self.shape.iter().zip(&self.strides) {
-            let span = isize::try_from(dim - 1).ok()?.checked_mul(stride)?;
+        // Both ends only move outwards, so a step that leaves an isize never comes back; but
+        // nothing is left where a later dimension has no elements.
+        let (shape, strides) = (self.shape(), self.strides());
+        let (mut low, mut high) = (self.offset as isize, self.offset as isize);
+        let mut fits = low >= 0;
+        for (&dim, &stride) in shape.iter().zip(strides) {
+            if dim == 0 {
+                return Some(self.offset..self.offset);
+            }
+            let steps = (dim - 1) as isize;
+            let (span, past) = steps.overflowing_mul(stride);
             let end = if span < 0 { &mut low } else { &mut high };
-            *end = end.checked_add(span)?;
+            let (moved, off) = end.overflowing_add(span);
+            *end = moved;
+            fits &= steps >= 0 && !past && !off;
         }
         let high = high.checked_add_unsigned(size)?;
-        (low >= 0).then_some(low as usize..high as usize)
+        (fits && low >= 0).then_some(low as usize..high as usize)
     }
 
     /// Whether the elements lie row-major without gaps; the offset may be anything.
@@ -293,12 +298,13 @@ impl Layout {
 /// Whether each step, given with how often it is taken, reaches past all that the steps before it
 /// reach.
 fn reach_past_each_other(size: usize, dims: impl Iterator<Item = (usize, usize)>) -> bool {
-    let mut reach = size as u128;
+    let mut reach = size;
     for (stride, dim) in dims {
-        if (stride as u128) < reach {
+        if stride < reach {
             return false;
         }
-        reach += stride as u128 * (dim as u128 - 1);
+        // What saturates reaches past any memory.
+        reach = reach.saturating_add(stride.saturating_mul(dim - 1));
     }
     true
 }

@@ -28,11 +28,7 @@ impl Clone for Meta {
 impl Meta {
     /// A meta of known sizes.
     pub fn known(dtype: DType, shape: &[usize]) -> Self {
-        let mut dims = Dims::from_elem(Dim::Known(0), shape.len());
-        for (dim, &size) in dims.iter_mut().zip(shape) {
-            *dim = Dim::Known(size);
-        }
-        Meta { dtype, shape: dims }
+        Meta { dtype, shape: shape.iter().map(|&size| Dim::Known(size)).collect() }
     }
 
     /// How many dimensions.

@@ -4,12 +4,20 @@ use std::marker::PhantomData;
 
 use inlay_core::{DType, Layout};
 
+/// The addresses between which a view's bytes lie: found once, when its bounds are checked.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) low: usize,
+    pub(crate) high: usize,
+}
+
 /// Elements that may be read.
 #[derive(Clone, Copy)]
 pub struct Src<'a> {
     origin: *const u8,
     layout: &'a Layout,
     dtype: DType,
+    span: Span,
     lock: PhantomData<&'a [u8]>,
 }
 
@@ -19,6 +27,7 @@ pub struct Dst<'a> {
     origin: *mut u8,
     layout: &'a Layout,
     dtype: DType,
+    span: Span,
     lock: PhantomData<&'a [u8]>,
 }
 
@@ -33,10 +42,15 @@ unsafe impl Sync for Dst<'_> {}
 
 impl<'a> Src<'a> {
     /// # Safety
-    /// Every element of `layout`, counted from `origin`, can be read for 'a, and is not written
+    /// Every element of `layout`, counted from `origin`, lies in `span`, can be read for 'a, and is not written
     /// meanwhile but by a kernel that was given both.
-    pub(crate) unsafe fn new(origin: *const u8, layout: &'a Layout, dtype: DType) -> Self {
-        Src { origin, layout, dtype, lock: PhantomData }
+    pub(crate) unsafe fn new(
+        origin: *const u8,
+        layout: &'a Layout,
+        dtype: DType,
+        span: Span,
+    ) -> Self {
+        Src { origin, layout, dtype, span, lock: PhantomData }
     }
 
     pub(crate) fn origin(&self) -> *const u8 {
@@ -56,29 +70,34 @@ impl<'a> Src<'a> {
 
 impl<'a> Dst<'a> {
     /// # Safety
-    /// Every element of `layout`, counted from `origin`, can be written for 'a, overlaps no other
+    /// Every element of `layout`, counted from `origin`, lies in `span`, can be written for 'a, overlaps no other
     /// element of it, and is used meanwhile by nothing but a kernel that was given this view.
-    pub(crate) unsafe fn new(origin: *mut u8, layout: &'a Layout, dtype: DType) -> Self {
-        Dst { origin, layout, dtype, lock: PhantomData }
+    pub(crate) unsafe fn new(
+        origin: *mut u8,
+        layout: &'a Layout,
+        dtype: DType,
+        span: Span,
+    ) -> Self {
+        Dst { origin, layout, dtype, span, lock: PhantomData }
     }
 
     /// The same elements, for kernels that read what they are about to write.
     pub(crate) fn as_src(&self) -> Src<'a> {
-        Src { origin: self.origin, layout: self.layout, dtype: self.dtype, lock: PhantomData }
+        let Dst { origin, layout, dtype, span, lock } = *self;
+        Src { origin, layout, dtype, span, lock }
     }
 
     /// Fails loudly when `src` may share a byte with this view: whoever hands a kernel its source
     /// and its destination keeps them apart.
     pub(crate) fn expect_apart(&self, src: &Src<'_>) {
-        let span = |origin: *const u8, layout: &Layout, size| {
-            let range = layout.extent(size).unwrap_or(0..usize::MAX);
-            let base = (origin as usize).wrapping_sub(layout.offset());
-            (base.wrapping_add(range.start), base.wrapping_add(range.end))
-        };
-        let (a, a_end) = span(self.origin, self.layout, self.dtype.size());
-        let (b, b_end) = span(src.origin, src.layout, src.dtype.size());
+        let (Span { low: a, high: a_end }, Span { low: b, high: b_end }) = (self.span, src.span);
         let empty = a == a_end || b == b_end;
         assert!(empty || a_end <= b || b_end <= a, "source and destination overlap");
+    }
+
+    /// The addresses between which the bytes lie.
+    pub(crate) fn span(&self) -> Span {
+        self.span
     }
 
     /// The element size of both views.

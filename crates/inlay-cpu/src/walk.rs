@@ -42,38 +42,83 @@ pub(crate) struct Run<const N: usize> {
 impl<const N: usize> Walk<N> {
     /// A walk in row-major order. The layouts must have one shape.
     pub(crate) fn new(layouts: [&Layout; N]) -> Self {
-        Walk::of(dimensions(layouts), [0; N])
+        let mut walk = Walk::over(layouts, None);
+        walk.merge();
+        walk
     }
 
     /// A walk in the order in which the first layout lies in memory, upwards, for kernels whose
     /// result does not depend on the order.
     pub(crate) fn in_memory_order(layouts: [&Layout; N]) -> Self {
-        let mut dims = dimensions(layouts);
-        let mut start = [0; N];
-        for dim in dims.iter_mut().filter(|dim| dim.strides[0] < 0 && dim.size > 0) {
-            add(&mut start, &dim.strides, dim.size as isize - 1);
-            dim.strides = dim.strides.map(isize::wrapping_neg);
-        }
-        dims.sort_by_key(|dim| std::cmp::Reverse(dim.strides[0].unsigned_abs()));
-        Walk::of(dims, start)
+        let mut walk = Walk::over(layouts, None);
+        walk.sort();
+        walk.merge();
+        walk
     }
 
-    fn of(dims: SmallVec<[Dimension<N>; 6]>, start: [isize; N]) -> Self {
-        let len = dims.iter().fold(1usize, |n, dim| n.saturating_mul(dim.size));
-        let mut merged: SmallVec<[Dimension<N>; 6]> = SmallVec::new();
-        for dim in dims.into_iter().filter(|dim| dim.size != 1) {
-            match merged.last_mut() {
+    /// As [`Walk::in_memory_order`], at position 0 of `axis`, whose sizes may differ.
+    pub(crate) fn of_rows(layouts: [&Layout; N], axis: usize) -> Self {
+        let mut walk = Walk::over(layouts, Some(axis));
+        walk.sort();
+        walk.merge();
+        walk
+    }
+
+    // A walk is large: it is changed where it lies, and inlined so that it lies where it stays.
+
+    /// All dimensions but `gone`, as they are.
+    #[inline(always)]
+    fn over(layouts: [&Layout; N], gone: Option<usize>) -> Self {
+        let mut walk = Walk { dims: SmallVec::new(), start: [0; N], len: 1 };
+        let [first, others @ ..] = &layouts[..] else { unreachable!("a walk of something") };
+        assert!(others.iter().all(|other| other.rank() == first.rank()), "layouts of one rank");
+        for axis in (0..first.rank()).filter(|axis| Some(*axis) != gone) {
+            let size = first.shape()[axis];
+            assert!(others.iter().all(|other| other.shape()[axis] == size), "layouts of one shape");
+            let strides = layouts.map(|layout| layout.strides()[axis]);
+            walk.dims.push(Dimension { size, strides });
+        }
+        walk
+    }
+
+    /// Puts the dimensions in the order in which the first layout lies in memory, upwards.
+    #[inline(always)]
+    fn sort(&mut self) {
+        for dim in self.dims.iter_mut().filter(|dim| dim.strides[0] < 0 && dim.size > 0) {
+            add(&mut self.start, &dim.strides, dim.size as isize - 1);
+            dim.strides = dim.strides.map(isize::wrapping_neg);
+        }
+        let key = |dim: &Dimension<N>| std::cmp::Reverse(dim.strides[0].unsigned_abs());
+        if !self.dims.is_sorted_by_key(key) {
+            self.dims.sort_by_key(key);
+        }
+    }
+
+    /// Counts the elements, and joins dimensions that follow each other in all layouts.
+    #[inline(always)]
+    fn merge(&mut self) {
+        self.len = self.dims.iter().fold(1usize, |n, dim| n.saturating_mul(dim.size));
+        let mut merged = 0;
+        for k in 0..self.dims.len() {
+            let dim = self.dims[k];
+            if dim.size == 1 {
+                continue;
+            }
+            match self.dims[..merged].last_mut() {
                 Some(outer) if follows(outer, &dim) => {
                     outer.size = outer.size.saturating_mul(dim.size);
                     outer.strides = dim.strides;
                 }
-                _ => merged.push(dim),
+                _ => {
+                    self.dims[merged] = dim;
+                    merged += 1;
+                }
             }
         }
-        if merged.is_empty() {
-            merged.push(Dimension { size: 1, strides: [0; N] });
+        self.dims.truncate(merged);
+        if merged == 0 {
+            self.dims.push(Dimension { size: 1, strides: [0; N] });
         }
-        Walk { dims: merged, start, len }
     }
 
     /// How many elements.
@@ -94,7 +139,10 @@ impl<const N: usize> Walk<N> {
     /// The walk over all dimensions but those at `gone`, each at its beginning.
     pub(crate) fn without(&self, gone: &[usize]) -> Self {
         let kept = self.dims.iter().enumerate().filter(|(k, _)| !gone.contains(k));
-        Walk::of(kept.map(|(_, dim)| *dim).collect(), self.start)
+        let dims = kept.map(|(_, dim)| *dim).collect();
+        let mut walk = Walk { dims, start: self.start, len: 1 };
+        walk.merge();
+        walk
     }
 
     /// How far apart the elements of a run are.
@@ -171,17 +219,6 @@ impl<const N: usize> Walk<N> {
     pub(crate) fn parallel(&self, cost: usize, visit: impl Fn(Run<N>) + Sync) {
         threads::split(self.len, cost, |range| self.runs(range, &visit));
     }
-}
-
-fn dimensions<const N: usize>(layouts: [&Layout; N]) -> SmallVec<[Dimension<N>; 6]> {
-    let shape = layouts[0].shape();
-    assert!(layouts.iter().all(|layout| layout.shape() == shape), "layouts of one shape");
-    (0..shape.len())
-        .map(|axis| Dimension {
-            size: shape[axis],
-            strides: layouts.map(|layout| layout.strides()[axis]),
-        })
-        .collect()
 }
 
 /// Whether one step of `outer` is a whole `inner` further in every layout.

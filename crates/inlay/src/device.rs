@@ -102,10 +102,17 @@ pub(crate) fn copy(to: &Array, from: &Array) -> Result<()> {
     write(to, None, [from], |dst, _, [src]| kernels::copy(dst, src))
 }
 
-/// `to = base`, and then its `part = source`.
-pub(crate) fn copy_over(to: &Array, base: &Array, part: &Layout, source: &Array) -> Result<()> {
-    let locks = Locks::new(Some(&to.buffer), [base, source].into_iter());
-    kernels::copy(locks.dst(&to.layout, to.dtype)?, locks.src(base)?);
+/// `to = base`, unless it holds that already, and then its `part = source`.
+pub(crate) fn copy_over(
+    to: &Array,
+    base: Option<&Array>,
+    part: &Layout,
+    source: &Array,
+) -> Result<()> {
+    let locks = Locks::new(Some(&to.buffer), [source].into_iter().chain(base));
+    if let Some(base) = base {
+        kernels::copy(locks.dst(&to.layout, to.dtype)?, locks.src(base)?);
+    }
     kernels::copy(locks.dst(part, to.dtype)?, locks.src(source)?);
     Ok(())
 }

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::slice;
 
 use inlay_core::DType;
+use smallvec::{SmallVec, smallvec};
 
 use super::positions::{IndexValue, Positions, from_front, is_inside};
 use super::reducer::prefetch;
@@ -38,8 +39,12 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn new() -> Self {
-        let nothing = [MaybeUninit::uninit(); BLOCK + SPARE];
-        List { places: nothing, entries: nothing, len: 0 }
+        // Constants: a value that is copied to all places is written to them, initialized or not.
+        List {
+            places: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
+            entries: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
+            len: 0,
+        }
     }
 
     pub(super) fn places(&self) -> &[u32] {
@@ -251,8 +256,14 @@ const SAMPLES: usize = 1024;
 /// shared, for the smallest elements too.
 const ALIGN: usize = 64;
 
+/// Ranges of places; a small call has one.
+pub(super) type Shares = SmallVec<[Range<usize>; 2]>;
+
 /// Splits `0..size` into ranges, about `parts` of them, that about equally many entries fall into.
-pub(super) fn shares(entries: &Entries<'_>, size: usize, parts: usize) -> Vec<Range<usize>> {
+pub(super) fn shares(entries: &Entries<'_>, size: usize, parts: usize) -> Shares {
+    if parts <= 1 && (1..=MOST_PLACES).contains(&size) {
+        return smallvec![0..size];
+    }
     let len = entries.len();
     let mut cuts = vec![];
     if parts > 1 && len > 0 {

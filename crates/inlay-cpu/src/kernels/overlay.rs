@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::copy::{copy, move_run};
 use crate::number::dispatch_width;
 use crate::stream::{self, STREAM};
+use crate::view::Span;
 use crate::walk::Walk;
 use crate::{Dst, Src, threads};
 
@@ -69,9 +70,7 @@ impl<'a> Part<'a> {
         dst.expect_apart(src);
         let size = dst.same_size(src);
         let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
-        let range = dst.layout().extent(size).unwrap_or(0..0);
-        let base = (dst.origin() as usize).wrapping_sub(dst.layout().offset());
-        let (low, high) = (base.wrapping_add(range.start), base.wrapping_add(range.end));
+        let Span { low, high } = dst.span();
         Part { dst: *dst, src: *src, walk, size, low, high }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use inlay_core::{Error, Layout, Result};
 
 use crate::Src;
-use crate::memory::Scratch;
+use crate::memory::Space;
 use crate::number::{Number, dispatch};
 use crate::walk::Walk;
 
@@ -17,7 +17,7 @@ use crate::walk::Walk;
 /// They are kept as i64, which most indices are: a kernel reads a private copy and an index as it
 /// lies in the same way.
 pub struct Positions {
-    values: Scratch<i64>,
+    values: Space<i64>,
     layout: Layout,
 }
 
@@ -62,7 +62,7 @@ impl Positions {
         size: usize,
     ) -> Result<Self> {
         let layout = Layout::contiguous(op, index.layout().shape(), size_of::<i64>())?;
-        let mut values = Scratch::<i64>::new(layout.numel())?;
+        let mut values = Space::<i64>::new(layout.numel())?;
         let bad = dispatch!(integer index.dtype(), T => read::<T>(&mut values, index, size),
         else return Err(Error::DType {
             op, arg, got: index.dtype(), expected: "an integer dtype",

@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -13,6 +13,7 @@ use inlay_core::{DType, Error, Layout, Result};
 
 use super::block::{Block, PADDING, head_of};
 use super::pool;
+use crate::view::Span;
 use crate::{Dst, Src};
 
 /// A handle to shared bytes; clones share them.
@@ -45,9 +46,9 @@ trait Owner: Send + Sync {
 /// A block that goes back to the pool.
 pub(super) struct Pooled(ManuallyDrop<Block>);
 
-/// Bytes that lie in the handle's own allocation, aligned as that is.
+/// Bytes that lie in the handle's own allocation, aligned as that is; those in use are initialized.
 #[repr(align(16))]
-struct Inline<const N: usize>(UnsafeCell<[u8; N]>);
+struct Inline<const N: usize>(UnsafeCell<[MaybeUninit<u8>; N]>);
 
 /// Memory of others.
 struct Foreign<O> {
@@ -84,6 +85,8 @@ impl Drop for Pooled {
 }
 
 impl<O: Owner + 'static> Shared<O> {
+    // Inlined, so that it is made where it stays.
+    #[inline(always)]
     fn new(ptr: NonNull<u8>, len: usize, writable: bool, owner: O) -> Arc<Self> {
         Arc::new(Shared {
             ptr: AtomicPtr::new(ptr.as_ptr()),
@@ -100,7 +103,7 @@ impl<O: Owner + 'static> Shared<O> {
 impl Buffer {
     /// `len` bytes of no particular value, aligned to 64.
     pub fn new(len: usize) -> Result<Self> {
-        // Two sizes, so that little is zeroed in vain: an 8 x 8 tensor of floats fits in the first.
+        // Two sizes, so that little is wasted: an 8 x 8 tensor of floats fits in the first.
         const TINY: usize = 256;
         const SMALL: usize = super::block::SMALL;
         if len <= TINY {
@@ -115,11 +118,13 @@ impl Buffer {
 
     /// `len` bytes beside the count of handles: one allocation less, which a tiny call notices.
     fn inline<const N: usize>(len: usize) -> Self {
-        let owner = Inline(UnsafeCell::new([0; N]));
-        let shared = Shared::new(NonNull::dangling(), len, true, owner);
+        let nothing = Inline(UnsafeCell::new([const { MaybeUninit::uninit() }; N]));
+        let shared = Shared::new(NonNull::dangling(), len, true, nothing);
         let start = shared.owner.0.get().cast::<u8>();
         // The array has room for the way to the next aligned address, beside the `len` bytes.
         let ptr = start.wrapping_add(head_of(start as usize));
+        // SAFETY: for that reason they lie inside, and nobody else has a handle yet.
+        unsafe { ptr.write_bytes(0, len) };
         shared.ptr.store(ptr, Ordering::Relaxed);
         Buffer(shared)
     }
@@ -222,9 +227,15 @@ impl Buffer {
         Write { buffer: self, _guard: guard }
     }
 
-    fn check(&self, layout: &Layout, dtype: DType) -> Result<()> {
+    /// Where the bytes of a view lie, which is inside of the buffer.
+    #[inline]
+    fn check(&self, layout: &Layout, dtype: DType) -> Result<Span> {
+        let base = self.as_ptr() as usize;
         match layout.extent(dtype.size()) {
-            Some(range) if range.end <= self.0.len || range.is_empty() => Ok(()),
+            Some(range) if range.end <= self.0.len || range.is_empty() => {
+                let (low, high) = (base.wrapping_add(range.start), base.wrapping_add(range.end));
+                Ok(Span { low, high })
+            }
             _ => Err(Error::OutOfBounds { what: "a view", len: self.0.len }),
         }
     }
@@ -261,9 +272,9 @@ impl<'a> Read<'a> {
 
     /// The bytes as elements in `layout`. Fails when they would lie outside of the buffer.
     pub fn src<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Src<'s>> {
-        self.buffer.check(layout, dtype)?;
+        let span = self.buffer.check(layout, dtype)?;
         // SAFETY: the bounds were just checked, and the guard keeps writers out for 's.
-        Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype) })
+        Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 }
 
@@ -275,15 +286,15 @@ impl<'a> Write<'a> {
 
     /// As [`Read::src`].
     pub fn src<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Src<'s>> {
-        self.buffer.check(layout, dtype)?;
+        let span = self.buffer.check(layout, dtype)?;
         // SAFETY: as for `Read`; a `Dst` of this guard that overlaps is the kernels' to refuse.
-        Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype) })
+        Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 
     /// The bytes as elements to be written. Fails when they would lie outside of the buffer,
     /// overlap each other, or may not be written.
     pub fn dst<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Dst<'s>> {
-        self.buffer.check(layout, dtype)?;
+        let span = self.buffer.check(layout, dtype)?;
         if !self.buffer.is_writable() {
             return Err(Error::ReadOnly { op: "write", arg: "buffer" });
         }
@@ -292,7 +303,7 @@ impl<'a> Write<'a> {
         }
         // SAFETY: bounds, permission and distinctness were just checked, and the guard keeps
         // everyone else out for 's.
-        Ok(unsafe { Dst::new(self.buffer.origin(layout), layout, dtype) })
+        Ok(unsafe { Dst::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 }
 

@@ -7,4 +7,4 @@ mod scratch;
 
 pub use buffer::{Buffer, Read, Write};
 pub use pool::{Stats, empty_cache, set_cache_limit, stats};
-pub use scratch::{Plain, Scratch};
+pub use scratch::{Plain, Scratch, Space};

@@ -1,4 +1,4 @@
-//! Workspace of a kernel: a slice from the pool.
+//! Workspace of a kernel: a slice from the pool, or a few words in place.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -58,5 +58,57 @@ impl<T: Plain> DerefMut for Scratch<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above, and `self` is the only handle to the block.
         unsafe { slice::from_raw_parts_mut(self.block.ptr().as_ptr().cast(), self.len) }
+    }
+}
+
+/// Bytes that a [`Space`] has in place: a mask of 512 elements, an index of 8.
+const IN_PLACE: usize = 64;
+
+/// A [`Scratch`] that is a few words in place where that is enough: a tiny call spares a trip to the
+/// allocator. Finding the values takes a branch, so it is for those who ask for the slice once.
+pub struct Space<T: Plain>(Place<T>);
+
+enum Place<T: Plain> {
+    Here([u128; IN_PLACE / size_of::<u128>()], usize),
+    There(Scratch<T>),
+}
+
+impl<T: Plain> Space<T> {
+    /// `len` values of no particular value.
+    #[inline]
+    pub fn new(len: usize) -> Result<Self> {
+        const { assert!(align_of::<T>() <= align_of::<u128>()) };
+        if len <= IN_PLACE / size_of::<T>() {
+            return Ok(Space(Place::Here([0; IN_PLACE / size_of::<u128>()], len)));
+        }
+        Scratch::new(len).map(|scratch| Space(Place::There(scratch)))
+    }
+}
+
+impl<T: Plain> Deref for Space<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            // SAFETY: `new` has seen that `len` values fit and are aligned; any bits are a T.
+            Place::Here(words, len) => unsafe {
+                slice::from_raw_parts(words.as_ptr().cast(), *len)
+            },
+            Place::There(scratch) => scratch,
+        }
+    }
+}
+
+impl<T: Plain> DerefMut for Space<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        match &mut self.0 {
+            // SAFETY: as above.
+            Place::Here(words, len) => unsafe {
+                slice::from_raw_parts_mut(words.as_mut_ptr().cast(), *len)
+            },
+            Place::There(scratch) => scratch,
+        }
     }
 }

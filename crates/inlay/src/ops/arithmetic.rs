@@ -1,5 +1,7 @@
 //! `+ - * /`, element by element.
 
+use std::borrow::Cow;
+
 use inlay_core::{Arithmetic, DType, Error, Kind, Meta, Result};
 
 use super::broadcast::{common, sizes, stretch};
@@ -43,15 +45,9 @@ impl Op for Arith {
         let op = self.name();
         let meta = self.infer(&[a.meta(), b.meta()])?;
         let to = Array::new(op, meta.dtype, &sizes(&meta))?;
-        let operand = |array: &Array| {
-            let stretched = |array: &Array| stretch(op, "x", array, to.shape());
-            if array.dtype == to.dtype {
-                stretched(array)
-            } else {
-                stretched(&device::to_dtype(op, array, to.dtype)?)
-            }
-        };
-        device::arithmetic(self.0, &to, &operand(a)?, &operand(b)?)?;
+        let (a, b) = (of_dtype(op, a, to.dtype)?, of_dtype(op, b, to.dtype)?);
+        let stretched = |array| stretch(op, "x", array, to.shape());
+        device::arithmetic(self.0, &to, &*stretched(&a)?, &*stretched(&b)?)?;
         Ok(to)
     }
 
@@ -78,6 +74,14 @@ impl Op for Arith {
             grad.shrink_to(&rule.shape(k)).map(Some)
         })
     }
+}
+
+/// `array` in a dtype: itself if it has that.
+fn of_dtype<'a>(op: &'static str, array: &'a Array, dtype: DType) -> Result<Cow<'a, Array>> {
+    if array.dtype == dtype {
+        return Ok(Cow::Borrowed(array));
+    }
+    device::to_dtype(op, array, dtype).map(Cow::Owned)
 }
 
 impl Tensor {

@@ -1,5 +1,7 @@
 //! Rules about shapes that operations share: what stretches to what.
 
+use std::borrow::Cow;
+
 use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims, expect_shape};
 
 use crate::array::Array;
@@ -17,6 +19,9 @@ pub(super) fn expect_stretch(
     meta: &Meta,
     x: &Meta,
 ) -> Result<()> {
+    if meta.shape == x.shape {
+        return Ok(());
+    }
     match broadcast_dims(&[&x.shape, &meta.shape]) {
         Some(shape) if shape == x.shape => Ok(()),
         _ => {
@@ -26,20 +31,23 @@ pub(super) fn expect_stretch(
     }
 }
 
-/// `array` stretched to `shape`, as a view.
-pub(super) fn stretch(
+/// `array` stretched to `shape`, as a view; itself if it has that shape.
+pub(super) fn stretch<'a>(
     op: &'static str,
     arg: &'static str,
-    array: &Array,
+    array: &'a Array,
     shape: &[usize],
-) -> Result<Array> {
+) -> Result<Cow<'a, Array>> {
+    if array.shape() == shape {
+        return Ok(Cow::Borrowed(array));
+    }
     let layout = array.layout.broadcast_to(shape).ok_or_else(|| Error::Broadcast {
         op,
         arg,
         got: ShapeText::of(array.shape()),
         to: ShapeText::of(shape),
     })?;
-    Ok(array.with_layout(layout))
+    Ok(Cow::Owned(array.with_layout(layout)))
 }
 
 /// Fails unless `value` is 0-D.

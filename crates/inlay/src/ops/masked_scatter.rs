@@ -30,7 +30,8 @@ impl Op for MaskedScatter {
     fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
         let [x, mask, source] = inputs else { unreachable!("three inputs") };
         let op = self.name();
-        let bits = device::bits(&stretch(op, "mask", mask, x.shape())?)?;
+        let mask = stretch(op, "mask", mask, x.shape())?;
+        let bits = device::bits(&mask)?;
         let (have, need) = (source.layout.numel(), bits.ones());
         if have < need {
             return Err(Error::SourceTooShort { op, arg: "source", have, need });

@@ -26,7 +26,8 @@ impl Op for MaskedSelect {
 
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
         let [x, mask] = inputs else { unreachable!("two inputs") };
-        let bits = device::bits(&stretch(self.name(), "mask", mask, x.shape())?)?;
+        let mask = stretch(self.name(), "mask", mask, x.shape())?;
+        let bits = device::bits(&mask)?;
         let to = Array::new(self.name(), x.dtype, &[bits.ones()])?;
         device::compress(&to, x, &bits)?;
         Ok(to)

@@ -1,5 +1,7 @@
 //! `put_along_axis`: single elements to the positions of an index of the tensor's rank.
 
+use std::borrow::Cow;
+
 use inlay_core::{
     Combine, DType, Dim, Error, Layout, Meta, Reduce, Result, ShapeText, Slice, axis_of,
 };
@@ -93,12 +95,9 @@ impl Op for PutAlongAxis {
         let values = if self.broadcast {
             stretch(op, "values", values, &shape)?
         } else {
-            let part = values.layout.clone();
-            values.with_layout(Layout::strided(
-                shape.as_slice().into(),
-                part.strides().into(),
-                part.offset(),
-            ))
+            let part = &values.layout;
+            let part = Layout::over(&shape, part.strides(), part.offset());
+            Cow::Owned(values.with_layout(part))
         };
         let (to, base) = out.of(op, x)?;
         let index = (&positions, &layout);

@@ -90,14 +90,10 @@ impl<R: Region> Op for Write<R> {
         let [x, source] = inputs else { unreachable!("two inputs") };
         let (to, base) = out.of(self.name(), x)?;
         let region = self.0.layout(&to.layout)?;
-        let Some(base) = base else {
-            device::copy(&to.with_layout(region), source)?;
-            return Ok(to);
-        };
-        if to.buffer.len() <= WHOLE {
+        let Some(base) = base.filter(|_| to.buffer.len() > WHOLE) else {
             device::copy_over(&to, base, &region, source)?;
             return Ok(to);
-        }
+        };
         if base.is_contiguous()
             && source.is_contiguous()
             && let Some(comb) = self.0.comb(&to.layout)?

@@ -1,5 +1,7 @@
 //! `scatter`: rows of updates to the places along an axis that an index names.
 
+use std::borrow::Cow;
+
 use inlay_core::{
     Combine, Dim, Error, Meta, Reduce, Result, ShapeText, Slice, axis_of, expect_shape,
 };
@@ -123,11 +125,12 @@ impl Op for Scatter {
         let op = self.name();
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
         let updates = match index.shape().first() {
-            None => updates.with_layout(updates.layout.insert_axis(axis)),
+            None => Cow::Owned(updates.with_layout(updates.layout.insert_axis(axis))),
+            Some(&entries) if entries == updates.shape()[axis] => Cow::Borrowed(*updates),
             Some(&entries) => {
                 let used = Slice::new(0, entries as i64, 1).resolve(updates.shape()[axis]);
                 let used = used.unwrap_or_else(|| unreachable!("the step is 1"));
-                updates.with_layout(updates.layout.slice(axis, used))
+                Cow::Owned(updates.with_layout(updates.layout.slice(axis, used)))
             }
         };
         let (to, base) = out.of(op, x)?;

@@ -1,5 +1,7 @@
 //! `reshape`, `transpose`, `broadcast_to`: the same elements in another shape.
 
+use std::borrow::Cow;
+
 use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, axis_of, broadcast_dims};
 
 use super::broadcast::stretch;
@@ -137,7 +139,7 @@ impl Op for BroadcastTo {
     }
 
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        stretch(self.name(), "x", inputs[0], &self.shape)
+        stretch(self.name(), "x", inputs[0], &self.shape).map(Cow::into_owned)
     }
 
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {

@@ -21,7 +21,7 @@ pub use compress::compress;
 pub use expand::expand;
 
 use super::positions::Shared;
-use crate::memory::Scratch;
+use crate::memory::Space;
 use crate::walk::{Run, Walk};
 use crate::{Src, threads};
 
@@ -32,9 +32,9 @@ const WORD: usize = 64;
 
 /// A mask in row-major order.
 pub struct Bits {
-    words: Scratch<u64>,
+    words: Space<u64>,
     /// For each block, how many are true before it.
-    before: Scratch<usize>,
+    before: Space<usize>,
     len: usize,
     ones: usize,
 }
@@ -43,30 +43,29 @@ impl Bits {
     /// Reads a bool view.
     pub fn read(mask: Src<'_>) -> Result<Self> {
         let len = mask.layout().numel();
-        let mut words = Scratch::<u64>::new(len.div_ceil(WORD))?;
-        let mut before = Scratch::<usize>::new(len.div_ceil(BLOCK))?;
+        let mut words = Space::<u64>::new(len.div_ceil(WORD))?;
+        let mut before = Space::<usize>::new(len.div_ceil(BLOCK))?;
         let walk = Walk::new([mask.layout()]);
         let (to, counts) = (Shared(words.as_mut_ptr()), Shared(before.as_mut_ptr()));
         threads::split(before.len(), BLOCK, |blocks| {
             for block in blocks {
                 let range = block * BLOCK..((block + 1) * BLOCK).min(len);
-                let mut packed = [0u64; BLOCK / WORD];
+                // SAFETY: each block has its own words and its own count.
+                let (packed, counted) = unsafe {
+                    let to = to.get().add(range.start / WORD);
+                    let words = std::slice::from_raw_parts_mut(to, range.len().div_ceil(WORD));
+                    (words, &mut *counts.get().add(block))
+                };
+                packed.fill(0);
                 walk.runs(range.clone(), |run| {
                     let bit = run.position - range.start;
                     // SAFETY: the walk stays inside of the mask.
                     unsafe {
                         let from = mask.origin().offset(run.offsets[0]);
-                        pack::run(&mut packed, bit, from, run.strides[0], run.len);
+                        pack::run(packed, bit, from, run.strides[0], run.len);
                     }
                 });
-                let ones: usize = packed.iter().map(|word| word.count_ones() as usize).sum();
-                let count = range.len().div_ceil(WORD);
-                // SAFETY: each block has its own words and its own count.
-                unsafe {
-                    let to = to.get().add(range.start / WORD);
-                    std::ptr::copy_nonoverlapping(packed.as_ptr(), to, count);
-                    counts.get().add(block).write(ones);
-                }
+                *counted = packed.iter().map(|word| word.count_ones() as usize).sum();
             }
         });
         let mut ones = 0;

@@ -9,13 +9,14 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inlay_core::{Combine, Reduce, Result};
+use smallvec::SmallVec;
 
 use super::Call;
 use crate::kernels::copy::{copy, move_run};
 use crate::kernels::listing::{BLOCK, Entries, List, Values, shares};
 use crate::kernels::positions::Shared;
 use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch};
-use crate::memory::Scratch;
+use crate::memory::Space;
 use crate::number::dispatch_width;
 use crate::threads;
 use crate::walk::{Run, Walk};
@@ -92,7 +93,7 @@ struct Writers {
 impl<'a> Direct<'a> {
     /// None when there is nothing to write to.
     pub(super) fn new(call: &Call<'a>) -> Option<Self> {
-        let (rows, steps) = call.rows();
+        let (rows, steps) = (call.rows(), call.steps());
         // Elements that lie further apart than places are rows of their own: so a row of the
         // updates is read, and one of the destination written, in the order of memory.
         let apart = rows.run_strides()[0].unsigned_abs() > steps[0].unsigned_abs();
@@ -126,9 +127,10 @@ impl<'a> Direct<'a> {
         let bundles = if slabs < threads { slabs } else { wanted.min(slabs) };
 
         let notes = Notes::of(self.call.combine);
-        let words: Vec<usize> = ranges.iter().map(|range| notes.words(range.len())).collect();
+        let words: SmallVec<[usize; 4]> =
+            ranges.iter().map(|range| notes.words(range.len())).collect();
         let all_words: usize = words.iter().sum();
-        let mut space = Scratch::<u32>::new(all_words.saturating_mul(bundles))?;
+        let mut space = Space::<u32>::new(all_words.saturating_mul(bundles))?;
         if let Some(base) = base {
             copy(dst, base);
         }
@@ -158,7 +160,8 @@ impl<'a> Direct<'a> {
         (notes, space): (Notes, &mut [u32]),
         writers: Writers,
     ) -> bool {
-        let (mut list, mut space_of_values) = (List::new(), [MaybeUninit::uninit(); BLOCK]);
+        let (mut list, mut space_of_values) =
+            (List::new(), [const { MaybeUninit::uninit() }; BLOCK]);
         let mut inside = true;
         let single = entries.len() <= BLOCK;
         for slab in slabs.clone() {

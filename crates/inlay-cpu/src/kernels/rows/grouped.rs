@@ -37,7 +37,7 @@ pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
         base => base,
     };
     let call = Call { base, ..*call };
-    let (rows, steps) = call.rows();
+    let (rows, steps) = (call.rows(), call.steps());
     let old = base.unwrap_or(dst.as_src());
     let cost = 2 * size + size * entries / groups.len().max(1);
     let cut = |part: usize, parts: usize| groups.cut(part, parts);

@@ -40,8 +40,7 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     let size = dst.same_size(&src);
     let positions = index.values();
     let (to_axis, from_axis) = (dst.layout().strides()[axis], src.layout().strides()[axis]);
-    let rows =
-        Walk::in_memory_order([&dst.layout().without_axis(axis), &src.layout().without_axis(axis)]);
+    let rows = Walk::of_rows([dst.layout(), src.layout()], axis);
     let even = evenly(positions.len());
     dispatch_width!(size, W => each_row(&rows, &even, size, 2 * size, 1, |run, i| {
         let to = run.offsets[0] + i as isize * to_axis;
@@ -103,14 +102,21 @@ struct Call<'a> {
     combine: Combine,
 }
 
-impl Call<'_> {
-    /// The rows of destination, old values and updates, and the steps from row to row.
-    fn rows(&self) -> (Walk<3>, [isize; 3]) {
+impl<'a> Call<'a> {
+    /// Destination, old values and updates.
+    fn layouts(&self) -> [&'a Layout; 3] {
         let old = self.base.unwrap_or(self.dst.as_src());
-        let layouts = [self.dst.layout(), old.layout(), self.updates.layout()];
-        let [a, b, c] = layouts.map(|layout: &Layout| layout.without_axis(self.axis));
-        let steps = layouts.map(|layout| layout.strides()[self.axis]);
-        (Walk::in_memory_order([&a, &b, &c]), steps)
+        [self.dst.layout(), old.layout(), self.updates.layout()]
+    }
+
+    /// The rows of the three.
+    fn rows(&self) -> Walk<3> {
+        Walk::of_rows(self.layouts(), self.axis)
+    }
+
+    /// The steps from row to row.
+    fn steps(&self) -> [isize; 3] {
+        self.layouts().map(|layout| layout.strides()[self.axis])
     }
 
     /// The way to write directly, if that is a good one for `entries`.
