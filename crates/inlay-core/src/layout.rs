@@ -9,7 +9,7 @@ use crate::{Error, ResolvedSlice, Result};
 /// Dimensions that are kept without an allocation. With 5 of them a layout and the handle to its
 /// memory are 128 bytes, the most that is moved without a call of `memcpy`; a tiny operation moves
 /// dozens of them.
-const INLINE: usize = 5;
+pub(crate) const INLINE: usize = 5;
 
 /// Sizes, one a dimension.
 pub type Shape = SmallVec<[usize; INLINE]>;
@@ -24,11 +24,24 @@ pub struct Layout {
     offset: usize,
 }
 
+/// A few values as a vector. The vector's own ways are an iterator or a call of `memcpy`, each of
+/// which takes longer than to move them one by one.
+#[inline]
+pub(crate) fn copied<T: Copy>(values: &[T], nothing: T) -> SmallVec<[T; INLINE]> {
+    if values.len() > INLINE {
+        return SmallVec::from_slice(values);
+    }
+    let mut all = [nothing; INLINE];
+    for (k, to) in all.iter_mut().enumerate() {
+        *to = values.get(k).copied().unwrap_or(nothing);
+    }
+    SmallVec::from_buf_and_len(all, values.len())
+}
+
 impl Clone for Layout {
-    // By slices: the vectors' own clone goes through an iterator.
     #[inline]
     fn clone(&self) -> Self {
-        let (shape, strides) = (Shape::from_slice(&self.shape), Strides::from_slice(&self.strides));
+        let (shape, strides) = (copied(&self.shape, 0), copied(&self.strides, 0));
         Layout { shape, strides, offset: self.offset }
     }
 }
@@ -46,7 +59,7 @@ impl Layout {
             }
             isize::try_from(bytes).map_err(|_| too_large())?;
         }
-        Ok(Layout { shape: Shape::from_slice(shape), strides, offset: 0 })
+        Ok(Layout { shape: copied(shape, 0), strides, offset: 0 })
     }
 
     /// Any shape, strides and offset; who holds the memory checks [`Layout::extent`].
@@ -63,7 +76,7 @@ impl Layout {
     /// # Panics
     /// When `shape` and `strides` differ in length.
     pub fn over(shape: &[usize], strides: &[isize], offset: usize) -> Self {
-        Layout::strided(Shape::from_slice(shape), Strides::from_slice(strides), offset)
+        Layout::strided(copied(shape, 0), copied(strides, 0), offset)
     }
 
     /// Sizes.
@@ -249,7 +262,7 @@ impl Layout {
                 _ => return None,
             }
         }
-        Some(Layout { shape: Shape::from_slice(shape), strides, offset: self.offset })
+        Some(Layout { shape: copied(shape, 0), strides, offset: self.offset })
     }
 
     /// The same elements in row-major order under another shape, as a view, or `None` when
@@ -291,7 +304,7 @@ impl Layout {
                 }
             }
         }
-        Some(Layout { shape: Shape::from_slice(shape), strides, offset: self.offset })
+        Some(Layout { shape: copied(shape, 0), strides, offset: self.offset })
     }
 }
 

@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-use crate::layout::diagonal_len;
+use crate::layout::{INLINE, copied, diagonal_len};
 use crate::{DType, Dim, Error, Result, ShapeText};
 
 /// A shape whose sizes may be symbols.
-pub type Dims = SmallVec<[Dim; 5]>;
+pub type Dims = SmallVec<[Dim; INLINE]>;
 
 /// Dtype and shape.
 #[derive(PartialEq, Eq, Debug)]
@@ -18,17 +18,27 @@ pub struct Meta {
 }
 
 impl Clone for Meta {
-    // By slice: the vector's own clone goes through an iterator.
     #[inline]
     fn clone(&self) -> Self {
-        Meta { dtype: self.dtype, shape: Dims::from_slice(&self.shape) }
+        Meta { dtype: self.dtype, shape: copied(&self.shape, Dim::Known(0)) }
     }
 }
 
 impl Meta {
     /// A meta of known sizes.
+    #[inline]
     pub fn known(dtype: DType, shape: &[usize]) -> Self {
-        Meta { dtype, shape: shape.iter().map(|&size| Dim::Known(size)).collect() }
+        let mut dims = [Dim::Known(0); INLINE];
+        let shape = match dims.get_mut(..shape.len()) {
+            Some(used) => {
+                for (dim, &size) in used.iter_mut().zip(shape) {
+                    *dim = Dim::Known(size);
+                }
+                Dims::from_buf_and_len(dims, shape.len())
+            }
+            None => shape.iter().map(|&size| Dim::Known(size)).collect(),
+        };
+        Meta { dtype, shape }
     }
 
     /// How many dimensions.

@@ -36,20 +36,18 @@ impl Slice {
         if self.step == 0 {
             return None;
         }
-        // i128 holds every sum and difference of a length and an i64.
-        let (n, step) = (len as i128, self.step as i128);
+        // No axis that has memory is longer; positions stay between -1 and its end, so that no sum
+        // or difference below leaves 64 bits.
+        let (n, step) = (i64::try_from(len).unwrap_or(i64::MAX), self.step);
         let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
-        let clamp = |position: i64| {
-            let position = position as i128;
-            (if position < 0 { position + n } else { position }).clamp(low, high)
-        };
+        let clamp =
+            |position: i64| (if position < 0 { position + n } else { position }).clamp(low, high);
         let start = self.start.map_or(if step > 0 { low } else { high }, clamp);
         let stop = self.stop.map_or(if step > 0 { high } else { low }, clamp);
         let span = if step > 0 { stop - start } else { start - stop };
-        // A span is no longer than the axis; dividing 128 bits takes as long as a tiny operation.
         let count = match u64::try_from(span - 1) {
             Ok(last) if step == 1 => last + 1,
-            Ok(last) => last / self.step.unsigned_abs() + 1,
+            Ok(last) => last / step.unsigned_abs() + 1,
             Err(_) => 0,
         };
         Some(ResolvedSlice {

@@ -34,6 +34,7 @@ impl Array {
         self.layout.shape()
     }
 
+    #[inline]
     pub(crate) fn meta(&self) -> Meta {
         Meta::known(self.dtype, self.shape())
     }

@@ -22,26 +22,28 @@ struct Locks<'a>(SmallVec<[Lock<'a>; 5]>);
 impl<'a> Locks<'a> {
     // Inlined, so that the guards are made where they stay.
     #[inline(always)]
-    fn new(target: Option<&'a Buffer>, sources: impl Iterator<Item = &'a Array>) -> Self {
-        let mut buffers: SmallVec<[&Buffer; 5]> = SmallVec::new();
-        // They are few: each goes to its place as it comes.
-        for buffer in target.into_iter().chain(sources.map(|array| &array.buffer)) {
-            match buffers.iter().position(|other| other.id() >= buffer.id()) {
-                Some(at) if buffers[at].same_as(buffer) => {}
-                Some(at) => buffers.insert(at, buffer),
-                None => buffers.push(buffer),
-            }
-        }
+    fn new(target: Option<&'a Buffer>, base: Option<&'a Array>, sources: &[&'a Array]) -> Self {
         let mut locks = Locks(SmallVec::new());
-        for buffer in buffers {
+        let mut last = 0;
+        // They are few: it takes less to look for the next one again than to keep them in order.
+        loop {
+            let mut next = target.filter(|target| target.id() > last);
+            for array in base.iter().chain(sources) {
+                let id = array.buffer.id();
+                if id > last && next.is_none_or(|next| id < next.id()) {
+                    next = Some(&array.buffer);
+                }
+            }
+            let Some(buffer) = next else { return locks };
+            last = buffer.id();
             locks.0.push(match target {
-                Some(target) if target.same_as(buffer) => Lock::Write(buffer.write()),
+                Some(target) if target.id() == last => Lock::Write(buffer.write()),
                 _ => Lock::Read(buffer.read()),
             });
         }
-        locks
     }
 
+    #[inline]
     fn src<'s>(&'s self, array: &'s Array) -> Result<Src<'s>> {
         for lock in &self.0 {
             match lock {
@@ -67,9 +69,11 @@ impl<'a> Locks<'a> {
     }
 
     fn sources<'s, const N: usize>(&'s self, arrays: [&'s Array; N]) -> Result<[Src<'s>; N]> {
-        let views = arrays.into_iter().map(|array| self.src(array));
-        let views = views.collect::<Result<SmallVec<[Src<'s>; N]>>>()?;
-        views.into_inner().map_err(|_| unreachable!("one view an array"))
+        let mut views = [None; N];
+        for (view, array) in views.iter_mut().zip(arrays) {
+            *view = Some(self.src(array)?);
+        }
+        Ok(views.map(|view| view.unwrap_or_else(|| unreachable!("one view an array"))))
     }
 }
 
@@ -78,7 +82,7 @@ fn read<const N: usize, R>(
     sources: [&Array; N],
     work: impl FnOnce([Src<'_>; N]) -> Result<R>,
 ) -> Result<R> {
-    let locks = Locks::new(None, sources.into_iter());
+    let locks = Locks::new(None, None, &sources);
     work(locks.sources(sources)?)
 }
 
@@ -90,7 +94,7 @@ fn write<const N: usize, R>(
     sources: [&Array; N],
     work: impl FnOnce(Dst<'_>, Option<Src<'_>>, [Src<'_>; N]) -> R,
 ) -> Result<R> {
-    let locks = Locks::new(Some(&target.buffer), sources.into_iter().chain(base));
+    let locks = Locks::new(Some(&target.buffer), base, &sources);
     let base = base.map(|base| locks.src(base)).transpose()?;
     Ok(work(locks.dst(&target.layout, target.dtype)?, base, locks.sources(sources)?))
 }
@@ -109,7 +113,7 @@ pub(crate) fn copy_over(
     part: &Layout,
     source: &Array,
 ) -> Result<()> {
-    let locks = Locks::new(Some(&to.buffer), [source].into_iter().chain(base));
+    let locks = Locks::new(Some(&to.buffer), base, &[source]);
     if let Some(base) = base {
         kernels::copy(locks.dst(&to.layout, to.dtype)?, locks.src(base)?);
     }
@@ -120,7 +124,7 @@ pub(crate) fn copy_over(
 /// Each part of `to`, which is fresh, from its source; where parts share an element, the last wins.
 pub(crate) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
     let sources: SmallVec<[&Array; 5]> = parts.iter().map(|(_, source)| source).collect();
-    let locks = Locks::new(Some(&to.buffer), sources.iter().copied());
+    let locks = Locks::new(Some(&to.buffer), None, &sources);
     let views = parts.iter().zip(sources);
     let views = views.map(|((part, _), from)| Ok((locks.dst(part, to.dtype)?, locks.src(from)?)));
     let views = views.collect::<Result<SmallVec<[_; 5]>>>()?;

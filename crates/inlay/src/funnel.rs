@@ -72,8 +72,9 @@ type Arrays<'a> = SmallVec<[&'a Array; 4]>;
 
 /// Runs `op` on `inputs`; the result is fresh, or a view for operations that make views.
 pub(crate) fn apply(op: impl Op + 'static, inputs: &[&Tensor]) -> Result<Tensor> {
-    let arrays: Arrays<'_> = inputs.iter().map(|tensor| tensor.array()).collect();
-    let metas: Metas = arrays.iter().map(|array| array.meta()).collect();
+    let metas = metas_of(inputs);
+    let mut arrays = Arrays::new();
+    inputs.iter().for_each(|tensor| arrays.push(tensor.array()));
     op.infer(&metas)?;
     let record = is_recorded(&op, inputs)?;
     let result = op.run(&arrays, Out::Fresh)?;
@@ -102,9 +103,10 @@ pub(crate) fn apply_in_place(
     inputs: &[&Tensor],
 ) -> Result<()> {
     let (name, arg) = (op.name(), op.target());
-    let all: SmallVec<[&Tensor; 4]> =
-        std::iter::once(target).chain(inputs.iter().copied()).collect();
-    let metas: Metas = all.iter().map(|tensor| tensor.array().meta()).collect();
+    let mut all: SmallVec<[&Tensor; 4]> = SmallVec::new();
+    all.push(target);
+    inputs.iter().for_each(|tensor| all.push(tensor));
+    let metas = metas_of(&all);
     let result = op.infer(&metas)?;
     debug_assert_eq!(result, metas[0], "{name} keeps dtype and shape");
     target.array().expect_target(name, arg)?;
@@ -129,11 +131,13 @@ pub(crate) fn apply_in_place(
         }
     }
     let copy_of = |k: usize| copies.iter().find(|(of, _)| *of == k).map(|(_, copy)| copy);
-    let read = all.iter().enumerate().map(|(k, tensor)| match copy_of(k) {
-        Some(copy) if k > 0 => copy,
-        _ => tensor.array(),
-    });
-    let arrays: Arrays<'_> = read.collect();
+    let mut arrays = Arrays::new();
+    for (k, tensor) in all.iter().enumerate() {
+        arrays.push(match copy_of(k) {
+            Some(copy) if k > 0 => copy,
+            _ => tensor.array(),
+        });
+    }
     let edges =
         if record { all.iter().map(|tensor| tensor.edge()).collect() } else { SmallVec::new() };
     let result = op.run(&arrays, Out::InPlace)?;
@@ -155,6 +159,14 @@ pub(crate) fn apply_in_place(
         target.history().set_node(node);
     }
     Ok(())
+}
+
+// Pushed one by one, where they stay: to collect them takes several times as long.
+#[inline]
+fn metas_of(tensors: &[&Tensor]) -> Metas {
+    let mut metas = Metas::new();
+    tensors.iter().for_each(|tensor| metas.push(tensor.array().meta()));
+    metas
 }
 
 /// Whether the call is to be recorded.

@@ -71,8 +71,9 @@ impl Region for SliceScatter {
                 return Err(Error::Argument { op, arg: "axis", got: axis.to_string(), expected });
             }
             seen.push(at);
-            // Any length will do to find a step of 0.
-            slice.resolve(0).ok_or_else(|| zero_step(op))?;
+            if slice.step == 0 {
+                return Err(zero_step(op));
+            }
             shape[at] = shape[at].map(|size| slice.resolve(size).map_or(0, |slice| slice.len));
         }
         Ok(shape)
