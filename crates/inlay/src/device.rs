@@ -24,21 +24,21 @@ impl<'a> Locks<'a> {
     #[inline(always)]
     fn new(target: Option<&'a Buffer>, base: Option<&'a Array>, sources: &[&'a Array]) -> Self {
         let mut locks = Locks(SmallVec::new());
-        let mut last = 0;
+        let (own, mut last) = (target.map_or(0, Buffer::id), 0);
         // They are few: it takes less to look for the next one again than to keep them in order.
         loop {
-            let mut next = target.filter(|target| target.id() > last);
+            let mut next = target.filter(|_| own > last).map(|target| (own, target));
             for array in base.iter().chain(sources) {
                 let id = array.buffer.id();
-                if id > last && next.is_none_or(|next| id < next.id()) {
-                    next = Some(&array.buffer);
+                if id > last && next.is_none_or(|(next, _)| id < next) {
+                    next = Some((id, &array.buffer));
                 }
             }
-            let Some(buffer) = next else { return locks };
-            last = buffer.id();
-            locks.0.push(match target {
-                Some(target) if target.id() == last => Lock::Write(buffer.write()),
-                _ => Lock::Read(buffer.read()),
+            let Some((id, buffer)) = next else { return locks };
+            last = id;
+            locks.0.push(match id == own {
+                true => Lock::Write(buffer.write()),
+                false => Lock::Read(buffer.read()),
             });
         }
     }

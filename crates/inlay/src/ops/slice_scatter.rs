@@ -16,9 +16,16 @@ use crate::funnel::{apply, apply_in_place};
 /// let rows = SliceScatter::new(0, Slice::new(2, 8, 2));
 /// let corner = rows.and(-1, Slice::new(None, 3, 1));
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(PartialEq, Eq, Debug, Default)]
 pub struct SliceScatter {
     axes: SmallVec<[(i64, Slice); 2]>,
+}
+
+impl Clone for SliceScatter {
+    // The vector's own clone goes through an iterator.
+    fn clone(&self) -> Self {
+        SliceScatter { axes: SmallVec::from_slice(&self.axes) }
+    }
 }
 
 impl SliceScatter {

@@ -91,14 +91,16 @@ struct Writers {
 }
 
 impl<'a> Direct<'a> {
-    /// None when there is nothing to write to.
-    pub(super) fn new(call: &Call<'a>) -> Option<Self> {
-        let (rows, steps) = (call.rows(), call.steps());
+    pub(super) fn new(call: &Call<'a>) -> Self {
+        // It is large, so it is made where it stays.
+        let mut direct = Direct { call: *call, rows: call.rows(), steps: call.steps(), row_len: 1 };
         // Elements that lie further apart than places are rows of their own: so a row of the
         // updates is read, and one of the destination written, in the order of memory.
-        let apart = rows.run_strides()[0].unsigned_abs() > steps[0].unsigned_abs();
-        let row_len = if apart { 1 } else { rows.run_len() };
-        (call.dst.layout().numel() > 0).then_some(Direct { call: *call, rows, steps, row_len })
+        let apart = direct.rows.run_strides()[0].unsigned_abs() > direct.steps[0].unsigned_abs();
+        if !apart {
+            direct.row_len = direct.rows.run_len();
+        }
+        direct
     }
 
     /// How many elements of a row are written together.

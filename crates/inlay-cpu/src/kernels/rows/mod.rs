@@ -72,10 +72,11 @@ pub fn scatter_rows(
     dst.expect_apart(&updates);
     let call = Call { dst, base, axis, updates, combine };
     let places = dst.layout().shape()[axis];
-    let direct = call.direct(index.values.layout().numel());
+    let direct = Direct::new(&call);
+    let direct = call.suits(&direct, index.values.layout().numel()).then_some(&direct);
     // A fresh result is thrown away when the index turns out to be wrong, so that it can be checked
     // on the way. A failed call is done again from a checked copy, which tells what is wrong.
-    if let (Some(direct), Some(_)) = (&direct, base)
+    if let (Some(direct), Some(_)) = (direct, base)
         && direct.reads_index_once()
         && direct.run(&Entries::Raw(index.values))?
     {
@@ -119,15 +120,14 @@ impl<'a> Call<'a> {
         self.layouts().map(|layout| layout.strides()[self.axis])
     }
 
-    /// The way to write directly, if that is a good one for `entries`.
-    fn direct(&self, entries: usize) -> Option<Direct<'_>> {
+    /// Whether to write directly is a good way for `entries`. There is something to write to.
+    fn suits(&self, direct: &Direct<'_>, entries: usize) -> bool {
         let size = self.dst.same_size(&self.updates);
-        let direct = Direct::new(self)?;
-        if direct.row_len() * size > DIRECT_ROW {
-            return None;
+        if self.dst.layout().numel() == 0 || direct.row_len() * size > DIRECT_ROW {
+            return false;
         }
         match self.combine {
-            Combine::Assign => Some(direct),
+            Combine::Assign => true,
             Combine::Reduce { reduce, include_self } => {
                 let in_place = dispatch_reduce!(reduce, self.dst.dtype(), (T, R) => {
                     <R as super::reducer::Reducer<T>>::IN_PLACE
@@ -135,7 +135,7 @@ impl<'a> Call<'a> {
                 // What was named before is noted place by place.
                 let notes = !include_self || reduce == inlay_core::Reduce::Mean;
                 let dense = self.dst.layout().shape()[self.axis] / DENSE <= entries;
-                (in_place && (dense || !notes)).then_some(direct)
+                in_place && (dense || !notes)
             }
         }
     }
