@@ -1,9 +1,11 @@
 //! From one dtype to another.
 
 use half::{bf16, f16};
+use inlay_core::DType;
 use num_complex::{Complex32, Complex64};
 
-use crate::number::dispatch;
+use super::copy::move_run;
+use crate::number::{Number, dispatch};
 use crate::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
@@ -13,6 +15,13 @@ use crate::{Bool8, Dst, Src};
 /// Floats become integers by cutting off the fraction, ending at the type's ends, NaN at 0;
 /// integers wrap; whatever is not 0 is true. Complex numbers become only complex ones or bool.
 pub fn cast(dst: Dst<'_>, src: Src<'_>) {
+    match (src.dtype(), dst.dtype()) {
+        (DType::F16, DType::F32) => return convert::<f16, f32>(dst, src, f16::widen_slice),
+        (DType::BF16, DType::F32) => return convert::<bf16, f32>(dst, src, bf16::widen_slice),
+        (DType::F32, DType::F16) => return convert::<f32, f16>(dst, src, f16::narrow_slice),
+        (DType::F32, DType::BF16) => return convert::<f32, bf16>(dst, src, bf16::narrow_slice),
+        _ => {}
+    }
     dispatch!(src.dtype(), S => dispatch!(dst.dtype(), D => map::<S, D>(dst, src)));
 }
 
@@ -26,6 +35,38 @@ fn map<S: CastFrom, D: CastTo>(dst: Dst<'_>, src: Src<'_>) {
             unsafe {
                 let value = src.origin().offset(at(1)).cast::<S>().read_unaligned();
                 dst.origin().offset(at(0)).cast::<D>().write_unaligned(value.to::<D>());
+            }
+        }
+    });
+}
+
+/// Numbers that are converted at a time.
+const MANY: usize = 256;
+
+/// The same for 16-bit floats, many at a time: the CPU has instructions for that, and to ask whether
+/// it has takes longer than to convert one. (4M f32 to f16: 3.5 ms one by one.)
+fn convert<S: CastFrom + Default, D: CastTo + Default>(
+    dst: Dst<'_>,
+    src: Src<'_>,
+    many: impl Fn(&[S], &mut [D]) + Sync,
+) {
+    dst.expect_apart(&src);
+    let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
+    walk.parallel(size_of::<S>() + size_of::<D>(), |run| {
+        // Elements may lie at odd addresses and in steps, slices not.
+        let (mut from, mut to) = ([S::default(); MANY], [D::default(); MANY]);
+        for start in (0..run.len).step_by(MANY) {
+            let len = (run.len - start).min(MANY);
+            let at = |n: usize| run.offsets[n] + start as isize * run.strides[n];
+            let (size, wide) = (size_of::<S>() as isize, size_of::<D>() as isize);
+            // SAFETY: the walk stays inside of both layouts, which lie apart; slices hold `len`.
+            unsafe {
+                let values = src.origin().offset(at(1));
+                let [from_mut, to_mut] =
+                    [from.as_mut_ptr().cast::<u8>(), to.as_mut_ptr().cast::<u8>()];
+                move_run::<S>(from_mut, size, values, run.strides[1], len);
+                many(&from[..len], &mut to[..len]);
+                move_run::<D>(dst.origin().offset(at(0)), run.strides[0], to_mut, wide, len);
             }
         }
     });

@@ -364,6 +364,25 @@ fn every_reduction_of_every_dtype_is_its_naive_twin() {
 }
 
 #[test]
+fn halves_are_cast_many_at_a_time_as_one_by_one() {
+    let mut rng = Rng(13);
+    for n in [1, 255, 256, 257, 1000] {
+        let x = Nd::random(&mut rng, DType::F32, &[n, 3]);
+        for half in [DType::F16, DType::BF16] {
+            let whole = x.tensor().cast(half).unwrap();
+            let laid = x.scattered(&mut rng).cast(half).unwrap();
+            // By way of 64 bits, numbers are converted one by one.
+            let singly = x.tensor().cast(DType::F64).unwrap().cast(half).unwrap();
+            let back = |x: &Tensor| x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap();
+            assert_eq!(format!("{:?}", back(&whole)), format!("{:?}", back(&singly)));
+            assert_eq!(format!("{:?}", back(&laid)), format!("{:?}", back(&singly)));
+            let wide = whole.cast(DType::F32).unwrap().cast(DType::F64).unwrap();
+            assert_eq!(format!("{:?}", back(&wide)), format!("{:?}", back(&whole)));
+        }
+    }
+}
+
+#[test]
 fn sums_do_not_depend_on_threads_or_layout() {
     let mut rng = Rng(13);
     for dtype in DType::ALL {
