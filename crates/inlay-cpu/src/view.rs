@@ -53,6 +53,23 @@ impl<'a> Src<'a> {
         Src { origin, layout, dtype, span, lock: PhantomData }
     }
 
+    /// Some of the elements, from the byte `offset` on.
+    ///
+    /// # Safety
+    /// Every element of `layout` from there on is one of this view's.
+    pub(crate) unsafe fn part<'p>(&self, offset: isize, layout: &'p Layout) -> Src<'p>
+    where
+        'a: 'p,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { Src::new(self.origin.offset(offset), layout, self.dtype, self.span) }
+    }
+
+    /// The addresses between which the bytes lie.
+    pub(crate) fn span(&self) -> Span {
+        self.span
+    }
+
     pub(crate) fn origin(&self) -> *const u8 {
         self.origin
     }
@@ -79,6 +96,18 @@ impl<'a> Dst<'a> {
         span: Span,
     ) -> Self {
         Dst { origin, layout, dtype, span, lock: PhantomData }
+    }
+
+    /// Some of the elements, from the byte `offset` on.
+    ///
+    /// # Safety
+    /// Every element of `layout` from there on is one of this view's, and no two are the same.
+    pub(crate) unsafe fn part<'p>(&self, offset: isize, layout: &'p Layout) -> Dst<'p>
+    where
+        'a: 'p,
+    {
+        // SAFETY: the caller's promise.
+        unsafe { Dst::new(self.origin.offset(offset), layout, self.dtype, self.span) }
     }
 
     /// The same elements, for kernels that read what they are about to write.

@@ -180,30 +180,37 @@ pub(crate) fn scatter_rows(
     })?
 }
 
-/// `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`.
+/// `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`, where `to` is fresh; `entries`
+/// stretches the index to its shape.
 pub(crate) fn gather_elements(
     to: &Array,
     from: &Array,
     axis: usize,
-    index: &Positions,
-    layout: &Layout,
+    (op, arg, index): (&'static str, &'static str, &Array),
+    entries: &Layout,
 ) -> Result<()> {
-    write(to, None, [from], |dst, _, [src]| {
-        kernels::gather_elements(dst, src, axis, index, layout);
-    })
+    let entries = index.with_layout(entries.clone());
+    write(to, None, [from, index, &entries], |dst, _, [src, values, entries]| {
+        let index = kernels::Index { op, arg, values };
+        kernels::gather_elements(dst, src, axis, index, entries)
+    })?
 }
 
-/// `to = base; to[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`.
+/// `to = base; to[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`; `entries`
+/// stretches the index to the shape of `values`.
 pub(crate) fn scatter_elements(
     to: &Array,
     base: Option<&Array>,
     axis: usize,
-    (index, layout): (&Positions, &Layout),
+    (op, arg, index, entries): (&'static str, &'static str, &Array, &Layout),
     values: &Array,
     combine: Combine,
 ) -> Result<()> {
-    write(to, base, [values], |dst, base, [values]| {
-        kernels::scatter_elements(dst, base, axis, index, layout, values, combine)
+    let entries = index.with_layout(entries.clone());
+    let sources = [index, &entries, values];
+    write(to, base, sources, |dst, base, [index, entries, updates]| {
+        let index = kernels::Index { op, arg, values: index };
+        kernels::scatter_elements(dst, base, axis, index, entries, updates, combine)
     })?
 }
 

@@ -4,8 +4,9 @@
 //! that what was checked is what is used.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use inlay_core::{Error, Layout, Result};
+use inlay_core::{DType, Error, Layout, Result};
 
 use crate::Src;
 use crate::memory::Space;
@@ -85,6 +86,37 @@ impl Positions {
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
+
+    /// Their layout stretched to a shape that the index was stretched to before.
+    pub(super) fn stretched(&self, shape: &[usize]) -> Layout {
+        let layout = self.layout.broadcast_to(shape);
+        layout.unwrap_or_else(|| unreachable!("the index itself was stretched so"))
+    }
+}
+
+/// Whether every value of an i64 index counts on an axis of `size`.
+pub(super) fn all_inside(index: Src<'_>, size: usize) -> bool {
+    assert_eq!(index.dtype(), DType::I64, "an index that is read as it lies");
+    let good = AtomicBool::new(true);
+    let walk = Walk::in_memory_order([index.layout()]);
+    walk.parallel(size_of::<i64>(), |run| {
+        // SAFETY: the walk stays inside of the index.
+        let outside = |k: usize, stride: isize| unsafe {
+            let at = run.offsets[0] + k as isize * stride;
+            let value = index.origin().offset(at).cast::<i64>().read_unaligned();
+            u64::from(!is_inside(from_front(value, size), size))
+        };
+        let width = size_of::<i64>() as isize;
+        // The loop that the compiler can turn into vectors has a constant step.
+        let bad = match run.strides[0] == width {
+            true => (0..run.len).fold(0, |bad, k| bad | outside(k, width)),
+            false => (0..run.len).fold(0, |bad, k| bad | outside(k, run.strides[0])),
+        };
+        if bad > 0 {
+            good.store(false, Relaxed);
+        }
+    });
+    good.into_inner()
 }
 
 fn read<T: IndexValue>(to: &mut [i64], index: Src<'_>, size: usize) -> Option<(usize, i128)> {

@@ -87,10 +87,9 @@ impl Op for PutAlongAxis {
         let [x, index, values] = inputs else { unreachable!("three inputs") };
         let op = self.name();
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
-        let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
         let mut shape = if self.broadcast { x.shape() } else { index.shape() }.to_vec();
         shape[axis] = index.shape()[axis];
-        let layout = positions.layout().broadcast_to(&shape);
+        let layout = index.layout.broadcast_to(&shape);
         let layout = layout.unwrap_or_else(|| unreachable!("inference has seen the shapes"));
         let values = if self.broadcast {
             stretch(op, "values", values, &shape)?
@@ -100,7 +99,7 @@ impl Op for PutAlongAxis {
             Cow::Owned(values.with_layout(part))
         };
         let (to, base) = out.of(op, x)?;
-        let index = (&positions, &layout);
+        let index = (op, "index", *index, &layout);
         device::scatter_elements(&to, base, axis, index, &values, self.combine)?;
         Ok(to)
     }

@@ -57,10 +57,9 @@ impl Op for TakeAlongAxis {
         let [x, index] = inputs else { unreachable!("two inputs") };
         let op = self.name();
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
-        let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
         let mut shape = if self.broadcast { x.shape() } else { index.shape() }.to_vec();
         shape[axis] = index.shape()[axis];
-        let layout = positions.layout().broadcast_to(&shape);
+        let layout = index.layout.broadcast_to(&shape);
         let layout = layout.unwrap_or_else(|| unreachable!("inference has seen the shapes"));
         let to = Array::new(op, x.dtype, &shape)?;
         // Off the axis only the part of x that the index covers is read.
@@ -70,7 +69,7 @@ impl Op for TakeAlongAxis {
             x.layout.strides().into(),
             x.layout.offset(),
         );
-        device::gather_elements(&to, &x.with_layout(part), axis, &positions, &layout)?;
+        device::gather_elements(&to, &x.with_layout(part), axis, (op, "index", index), &layout)?;
         Ok(to)
     }
 

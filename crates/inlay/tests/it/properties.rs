@@ -218,8 +218,20 @@ fn check_along_axis(
     shape: &[usize],
     entries: usize,
 ) {
-    let x = Nd::random(rng, dtype, shape);
     let axis = rng.below(shape.len());
+    let reduce = random_reduce(rng, dtype);
+    check_along(rng, (dtype, index_dtype), shape, axis, entries, reduce);
+}
+
+fn check_along(
+    rng: &mut Rng,
+    (dtype, index_dtype): (DType, DType),
+    shape: &[usize],
+    axis: usize,
+    entries: usize,
+    reduce: Option<(Reduce, bool)>,
+) {
+    let x = Nd::random(rng, dtype, shape);
     let smaller = rng.chance(2);
     let mut part: Vec<usize> =
         shape.iter().map(|&n| if smaller { n - rng.below(n.min(1) + 1) } else { n }).collect();
@@ -228,7 +240,6 @@ fn check_along_axis(
     let index_tensor = held(rng, &mut index);
     let mut values = Nd::random(rng, dtype, &part);
     let values_tensor = held(rng, &mut values);
-    let reduce = random_reduce(rng, dtype);
     let how = match reduce {
         None => PutAlongAxis::assign(axis as i64),
         Some((reduce, include)) => PutAlongAxis::reduce(axis as i64, reduce).include_self(include),
@@ -345,6 +356,99 @@ fn twins_agree_on_every_way_of_a_scatter() {
     }
 }
 
+/// The ways of an index of elements, for each way to combine: lanes worked side by side (32), moved to
+/// a tile (2 KiB apart, up to 512 KiB, an entry for 2 places), grouped by place (16-bit sums; notes
+/// for fewer than an entry for 8 places), and shared by threads (2^16 entries, fewer lanes than threads).
+#[test]
+fn twins_agree_on_every_way_along_an_axis() {
+    let mut rng = Rng(19);
+    let rng = &mut rng;
+    let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
+    for reduce in std::iter::once(None).chain(combines.map(Some)) {
+        let mut check = |dtype, shape: [usize; 2], axis, entries| {
+            check_along(rng, (dtype, DType::I64), &shape, axis, entries, reduce);
+        };
+        for lanes in [31, 32, 33] {
+            check(DType::F32, [60, lanes], 0, 8);
+            check(DType::I64, [60, lanes], 0, 6);
+            check(DType::F32, [lanes, 60], 1, 61);
+        }
+        for (columns, entries) in [(511, 20), (512, 19), (512, 20), (541, 40)] {
+            check(DType::F32, [40, columns], 0, entries);
+        }
+        check(DType::F16, [40, 1030], 0, 41);
+        check(DType::I64, [40, 256], 0, 41);
+    }
+    for reduce in [None, Some((Reduce::Mean, true)), Some((Reduce::Sum, false))] {
+        let mut check = |dtype, shape: [usize; 2], axis, entries| {
+            check_along(rng, (dtype, DType::I64), &shape, axis, entries, reduce);
+        };
+        // 32 lanes at the size of a tile, and past it.
+        check(DType::C128, [1024, 128], 0, 512);
+        check(DType::C128, [1025, 128], 0, 512);
+        check(DType::F32, [300, 1], 0, (1 << 16) - 1);
+        check(DType::F32, [300, 1], 0, 1 << 16);
+    }
+    check_along(rng, (DType::F32, DType::I64), &[3, 300], 1, 1 << 16, Some((Reduce::Mul, true)));
+}
+
+/// An index that is not in range is found by every way, and nothing is written in place.
+#[test]
+fn an_entry_out_of_range_changes_nothing_along_an_axis() {
+    let mut rng = Rng(23);
+    let reductions = REDUCTIONS.into_iter().map(Some);
+    for reduce in std::iter::once(None).chain(reductions) {
+        let shapes =
+            [([40, 530], 0, 40), ([70, 33], 0, 6), ([33, 70], 1, 71), ([300, 1], 0, 1 << 16)];
+        for (shape, axis, entries) in shapes {
+            let mut part = shape;
+            part[axis] = entries;
+            let x = Nd::random(&mut rng, DType::F32, &shape);
+            let values = Nd::random(&mut rng, DType::F32, &part).tensor();
+            let numel = entries * shape[1 - axis];
+            let mut index = vec![0i64; numel];
+            index[numel - 2] = shape[axis] as i64;
+            let index = Tensor::from_slice(&index, &part).unwrap();
+            let axis = axis as i64;
+            let how = match reduce {
+                None => PutAlongAxis::assign(axis),
+                Some(reduce) => PutAlongAxis::reduce(axis, reduce),
+            };
+            let how = how.broadcast(false);
+            for threads in [1, 3] {
+                set_num_threads(threads);
+                let target = x.tensor();
+                assert!(target.put_along_axis(&index, &values, how).is_err());
+                assert!(target.put_along_axis_(&index, &values, how).is_err());
+                assert_same(&target, &x);
+                assert!(target.take_along_axis(&index, axis, false).is_err());
+            }
+        }
+    }
+}
+
+/// Rows of one element that lie along the axis are read as elements; others a line at a time.
+#[test]
+fn twins_agree_on_every_way_to_select_rows() {
+    let mut rng = Rng(29);
+    for dtype in [DType::U8, DType::F32, DType::C128] {
+        for width in [1, 15, 16, 17, 70] {
+            for (shape, axis) in [([width, 90], 1), ([90, width], 0), ([90, width], 1)] {
+                let entries = 50 + rng.below(3);
+                let x = Nd::random(&mut rng, dtype, &shape);
+                let index = Nd::random_index(&mut rng, DType::I64, &[entries], shape[axis]);
+                let rows = naive::index_select(&x, &index, axis);
+                let index = index.tensor();
+                // As it is, and as a transpose.
+                let turned = x.tensor().transpose(&[1, 0]).unwrap().copy().unwrap();
+                for x in [x.tensor(), turned.transpose(&[1, 0]).unwrap()] {
+                    check_read(&rows, || x.index_select(&index, axis as i64));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn every_reduction_of_every_dtype_is_its_naive_twin() {
     let mut rng = Rng(11);
@@ -357,6 +461,26 @@ fn every_reduction_of_every_dtype_is_its_naive_twin() {
                 let expected = naive::scatter(&x, &index, &updates, 0, Some((reduce, include)));
                 let how = Scatter::reduce(reduce).include_self(include);
                 let got = x.tensor().scatter(&index.tensor(), &updates.tensor(), how).unwrap();
+                assert_same(&got, &expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_reduction_of_every_dtype_along_an_axis_is_its_naive_twin() {
+    let mut rng = Rng(12);
+    for dtype in DType::ALL {
+        for reduce in REDUCTIONS.into_iter().filter(|reduce| reduce.is_defined_for(dtype)) {
+            for (include, axis) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+                let x = Nd::random(&mut rng, dtype, &[70, 70]);
+                let index = Nd::random_index(&mut rng, DType::I64, &[70, 70], 70);
+                let values = Nd::random(&mut rng, dtype, &[70, 70]);
+                let combine = Some((reduce, include));
+                let expected = naive::put_along_axis(&x, &index, &values, axis, combine);
+                let how = PutAlongAxis::reduce(axis as i64, reduce).include_self(include);
+                let (index, values) = (index.tensor(), values.tensor());
+                let got = x.tensor().put_along_axis(&index, &values, how).unwrap();
                 assert_same(&got, &expected);
             }
         }

@@ -20,7 +20,7 @@ use crate::walk::{Run, Walk};
 const BLOCK: usize = 16 << 10;
 
 /// Bytes of a line of the cache: rows are not split within.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
     let Call { dst, base, axis, updates, combine } = *call;

@@ -8,6 +8,7 @@ mod grouped;
 use inlay_core::{Combine, Layout, Result};
 
 use super::copy::move_run;
+use super::elements::gather_lanes;
 use super::groups::DENSE;
 use super::listing::Entries;
 use super::positions::Positions;
@@ -16,7 +17,7 @@ use crate::number::dispatch_width;
 use crate::walk::Walk;
 use crate::{Dst, Src};
 use direct::Direct;
-use grouped::{each_row, evenly};
+use grouped::{LINE, each_row, evenly};
 
 /// Rows up to this many bytes are written directly, longer ones by place. A short row is less than
 /// what it costs to look it up in groups; a long one is better read out of order than its place
@@ -30,8 +31,15 @@ pub struct Index<'a> {
     pub op: &'static str,
     /// The argument.
     pub arg: &'static str,
-    /// The values, 0-D or 1-D.
+    /// The values: 0-D or 1-D for rows, of the tensor's rank for elements.
     pub values: Src<'a>,
+}
+
+impl Index<'_> {
+    /// A checked copy of the values, which count on `axis` of `size`.
+    pub(super) fn positions(&self, axis: usize, size: usize) -> Result<Positions> {
+        Positions::read(self.op, self.arg, self.values, axis, size)
+    }
 }
 
 /// `dst[i] = src[index[i]]` along `axis`.
@@ -41,8 +49,16 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     let positions = index.values();
     let (to_axis, from_axis) = (dst.layout().strides()[axis], src.layout().strides()[axis]);
     let rows = Walk::of_rows([dst.layout(), src.layout()], axis);
+    let [to_step, from_step] = rows.run_strides().map(isize::unsigned_abs);
+    // Elements that lie further apart than rows are read as elements.
+    if to_step > to_axis.unsigned_abs() {
+        return gather_lanes(dst, src, axis, index);
+    }
+    // A run that jumps through the source is read a line of the destination at a time: what is met
+    // on the way stays in a cache for the next rows.
+    let columns = if from_step > size { rows.run_len().div_ceil((LINE / size).max(1)) } else { 1 };
     let even = evenly(positions.len());
-    dispatch_width!(size, W => each_row(&rows, &even, size, 2 * size, 1, |run, i| {
+    dispatch_width!(size, W => each_row(&rows, &even, size, 2 * size, columns, |run, i| {
         let to = run.offsets[0] + i as isize * to_axis;
         let from = run.offsets[1] + positions[i] as isize * from_axis;
         // SAFETY: the run lies inside of both rows, `i` and the position inside of both axes, and

@@ -1,0 +1,247 @@
+//! Lanes written directly, in index order, with a note a place where one is needed.
+
+use std::hint::select_unpredictable;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use inlay_core::{Combine, Layout, Reduce, Result};
+
+use super::{AHEAD, Call, Entries, LANES, at, tile};
+use crate::kernels::positions::Shared;
+use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch};
+use crate::memory::Scratch;
+use crate::number::dispatch_width;
+use crate::threads;
+use crate::walk::{Run, Walk};
+
+/// A call's lanes, and room for the lanes that are worked at a time: notes that count what each
+/// place is made of, and a tile that holds their elements meanwhile.
+pub(super) struct Space {
+    lanes: Walk<3>,
+    steps: [isize; 3],
+    width: usize,
+    parts: usize,
+    notes: Scratch<u32>,
+    tiles: Scratch<u8>,
+}
+
+impl Space {
+    pub(super) fn new(call: &Call<'_>, entries: &Layout) -> Result<Self> {
+        let (lanes, steps) = call.lanes(entries);
+        let count = entries.shape()[call.axis];
+        let cost = count.saturating_mul(2 * call.dst.same_size(&call.values) + size_of::<i64>());
+        let parts = threads::parts(lanes.len(), cost);
+        // Lanes that lie across each other are worked together, those that lie along one by one.
+        let across = steps[0].unsigned_abs() > lanes.run_strides()[0].unsigned_abs();
+        let width = if across { lanes.run_len().min(LANES) } else { 1 };
+        let near = lanes.run_strides()[0] == call.dst.dtype().size() as isize;
+        let tile = match across && near {
+            true => tile(call.places(), steps[0], width * call.dst.dtype().size(), count),
+            false => 0,
+        };
+        let notes = match call.combine {
+            Combine::Reduce { reduce: Reduce::Mean, .. }
+            | Combine::Reduce { include_self: false, .. } => {
+                call.places().saturating_mul(width).saturating_mul(parts)
+            }
+            _ => 0,
+        };
+        let (notes, tiles) = (Scratch::new(notes)?, Scratch::new(tile.saturating_mul(parts))?);
+        Ok(Space { lanes, steps, width, parts, notes, tiles })
+    }
+}
+
+/// Writes. False when an entry is out of range: then it was left out.
+pub(super) fn scatter(call: &Call<'_>, entries: &Entries<'_>, mut space: Space) -> bool {
+    let lanes = Lanes {
+        call: *call,
+        entries: *entries,
+        steps: space.steps,
+        count: entries.layout.shape()[call.axis],
+        places: call.places(),
+    };
+    let size = call.dst.same_size(&call.values);
+    match call.combine {
+        Combine::Assign => dispatch_width!(size, W => {
+            lanes.run(&mut space, |block, _| lanes.each(block, |_, _, to, from| {
+                // SAFETY: `each` gives an element of both, which no other thread has.
+                unsafe { to.cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
+            }))
+        }),
+        Combine::Reduce { reduce, include_self } => {
+            dispatch_reduce!(reduce, call.dst.dtype(), (T, R) => {
+                if <R as Reducer<T>>::COUNTS || !include_self {
+                    lanes.run(&mut space, |block, notes| {
+                        notes.fill(u32::from(include_self));
+                        let good = lanes.each(block, |place, lane, to, from| {
+                            let note = &mut notes[place * block.run.len + lane];
+                            // SAFETY: as above.
+                            unsafe { join::<T, R>(to, from, *note > 0) };
+                            *note += 1;
+                        });
+                        if <R as Reducer<T>>::COUNTS {
+                            lanes.divide::<T, R>(block, notes, u32::from(include_self));
+                        }
+                        good
+                    })
+                } else {
+                    lanes.run(&mut space, |block, _| lanes.each(block, |_, _, to, from| {
+                        // SAFETY: as above.
+                        unsafe { join::<T, R>(to, from, true) };
+                    }))
+                }
+            })
+        }
+    }
+}
+
+/// # Safety
+/// `to` can be read and written, `from` read.
+#[inline(always)]
+unsafe fn join<T: Copy, R: Reducer<T>>(to: *mut u8, from: *const u8, takes_part: bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let value = from.cast::<T>().read_unaligned();
+        let to = to.cast::<T>();
+        let joined = R::merge(to.read_unaligned(), value);
+        to.write_unaligned(select_unpredictable(takes_part, joined, R::alone(value)));
+    }
+}
+
+struct Lanes<'a> {
+    call: Call<'a>,
+    entries: Entries<'a>,
+    steps: [isize; 3],
+    count: usize,
+    places: usize,
+}
+
+impl Lanes<'_> {
+    /// Calls `block` with every block of lanes and its notes, on several threads.
+    fn run(&self, space: &mut Space, block: impl Fn(&Block, &mut [u32]) -> bool + Sync) -> bool {
+        let (parts, width) = (space.parts, space.width);
+        let (each, tile) = (space.notes.len() / parts, space.tiles.len() / parts);
+        let (notes, tiles) = (Shared(space.notes.as_mut_ptr()), Shared(space.tiles.as_mut_ptr()));
+        let lanes = &space.lanes;
+        let good = AtomicBool::new(true);
+        threads::run(parts, |part| {
+            // SAFETY: each part has notes and a tile of its own.
+            let notes =
+                unsafe { std::slice::from_raw_parts_mut(notes.get().add(part * each), each) };
+            let tile = (tile > 0).then(|| tiles.get().wrapping_add(part * tile));
+            lanes.runs(threads::part_of(lanes.len(), parts, part), |run| {
+                for start in (0..run.len).step_by(width) {
+                    let len = (run.len - start).min(width);
+                    let lanes = Run { offsets: at(&run, start as isize), len, ..run };
+                    let notes = if each > 0 { &mut notes[..len * self.places] } else { &mut [] };
+                    if !self.worked(lanes, tile, |lanes| block(lanes, notes)) {
+                        good.store(false, Relaxed);
+                    }
+                }
+            });
+        });
+        good.into_inner()
+    }
+
+    /// Calls `work` with lanes where they lie, or moved to a tile and back.
+    fn worked(
+        &self,
+        run: Run<3>,
+        tile: Option<*mut u8>,
+        work: impl FnOnce(&Block) -> bool,
+    ) -> bool {
+        let dst = self.call.dst;
+        let (size, step) = (dst.dtype().size(), self.steps[0]);
+        let to = dst.origin().wrapping_offset(run.offsets[0]);
+        let Some(tile) = tile else {
+            return work(&Block { to, step, stride: run.strides[0], run });
+        };
+        let row = run.len * size;
+        let block = Block { to: tile, step: row as isize, stride: size as isize, run };
+        // SAFETY: the lanes lie side by side inside of the destination and are this thread's, and a
+        // tile holds as many whole lanes.
+        unsafe {
+            for place in 0..self.places {
+                let from = to.offset(place as isize * step);
+                std::ptr::copy_nonoverlapping(from, tile.add(place * row), row);
+            }
+            let good = work(&block);
+            for place in 0..self.places {
+                let to = to.offset(place as isize * step);
+                std::ptr::copy_nonoverlapping(tile.add(place * row), to, row);
+            }
+            good
+        }
+    }
+
+    /// Calls `visit` with the place of each entry of a block of lanes, the number of its lane, and
+    /// where the element and its value lie; entries of a lane in their order.
+    #[inline(always)]
+    fn each(&self, block: &Block, visit: impl FnMut(usize, usize, *mut u8, *const u8)) -> bool {
+        // A number of lanes that is known when this is compiled is a loop less.
+        match block.run.len {
+            1 => self.each_of(block, 1, visit),
+            len => self.each_of(block, len, visit),
+        }
+    }
+
+    #[inline(always)]
+    fn each_of(
+        &self,
+        block: &Block,
+        len: usize,
+        mut visit: impl FnMut(usize, usize, *mut u8, *const u8),
+    ) -> bool {
+        // Copies that nothing points to are kept in registers.
+        let Block { to, step, stride, run } = *block;
+        let (entries, steps, places) = (self.entries, self.steps, self.places);
+        let values = self.call.values.origin();
+        let mut good = true;
+        for j in 0..self.count as isize {
+            if len > 1 {
+                // The next rows of index and values are pages away.
+                let ahead = |n: usize| run.offsets[n] + (j + AHEAD) * steps[n];
+                prefetch(entries.origin.wrapping_offset(ahead(1)), len * size_of::<i64>());
+                prefetch(values.wrapping_offset(ahead(2)), len * stride.unsigned_abs());
+            }
+            for lane in 0..len {
+                let [_, entry, from] = at(&run, lane as isize);
+                // SAFETY: lane and j lie inside of all layouts, and the place inside of the axis.
+                unsafe {
+                    let Some(place) = entries.at(entry + j * steps[1], places) else {
+                        good = false;
+                        continue;
+                    };
+                    let to = to.offset(lane as isize * stride + place as isize * step);
+                    visit(place, lane, to, values.offset(from + j * steps[2]));
+                }
+            }
+        }
+        good
+    }
+
+    /// Divides sums by their counts, where anything was added to the `first`.
+    fn divide<T: Copy, R: Reducer<T>>(&self, block: &Block, notes: &[u32], first: u32) {
+        for (place, counts) in notes.chunks_exact(block.run.len).enumerate() {
+            for (lane, &count) in counts.iter().enumerate().filter(|(_, count)| **count > first) {
+                let by = lane as isize * block.stride + place as isize * block.step;
+                // SAFETY: place and lane lie inside of the block, and no other thread has this lane.
+                unsafe {
+                    let to = block.to.offset(by).cast::<T>();
+                    let sum = R::widen(to.read_unaligned());
+                    to.write_unaligned(R::finish(sum, count as usize));
+                }
+            }
+        }
+    }
+}
+
+/// Lanes that are worked together: where they are in all layouts, and where their elements are now.
+#[derive(Clone, Copy)]
+struct Block {
+    run: Run<3>,
+    to: *mut u8,
+    /// From place to place.
+    step: isize,
+    /// From lane to lane.
+    stride: isize,
+}
