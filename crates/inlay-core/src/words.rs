@@ -96,12 +96,14 @@ pub enum Comparison {
     LessEqual,
     Greater,
     GreaterEqual,
+    /// Equal, or both NaN.
+    Same,
 }
 
 impl Comparison {
     /// Whether it asks for an order, which complex numbers don't have.
     pub fn is_order(self) -> bool {
-        !matches!(self, Comparison::Equal | Comparison::NotEqual)
+        !matches!(self, Comparison::Equal | Comparison::NotEqual | Comparison::Same)
     }
 }
 

@@ -214,6 +214,16 @@ pub(crate) fn scatter_elements(
     })?
 }
 
+/// Whether each entry is the last one along `axis` that names its one of `places`, as bool to `to`.
+pub(crate) fn winning_elements(
+    to: &Array,
+    index: &Positions,
+    axis: usize,
+    places: usize,
+) -> Result<()> {
+    write(to, None, [], |dst, _, []| kernels::winning_elements(dst, index, axis, places))?
+}
+
 // Masks
 
 /// The mask, counted and copied out of reach.
@@ -306,6 +316,33 @@ pub(crate) fn scan_rows(
     backwards: bool,
 ) -> Result<()> {
     write(to, None, [a, c], |dst, _, [a, c]| kernels::scan_rows(dst, a, c, axis, from, backwards))
+}
+
+/// `to[i]` is the gradient `g` of the place of row `i`, times all factors of the place but `x[i]`:
+/// the other rows of `x`, and `first`.
+pub(crate) fn products_of_others(
+    to: &Array,
+    g: &Array,
+    x: &Array,
+    first: Option<&Array>,
+    axis: usize,
+    index: &Positions,
+) -> Result<()> {
+    let own = first.is_some();
+    write(to, None, [g, x, first.unwrap_or(g)], |dst, _, [g, x, first]| {
+        kernels::products_of_others(dst, g, x, own.then_some(first), axis, index)
+    })?
+}
+
+/// `to` is the gradient `g`, times all rows of `x` that name its place.
+pub(crate) fn products_of_all(
+    to: &Array,
+    g: &Array,
+    x: &Array,
+    axis: usize,
+    index: &Positions,
+) -> Result<()> {
+    write(to, None, [g, x], |dst, _, [g, x]| kernels::products_of_all(dst, g, x, axis, index))?
 }
 
 /// `to[i]` is the entry before or after `i` that names the same of `places`.

@@ -25,13 +25,13 @@ mod values;
 
 pub use cast::cast;
 pub use copy::copy;
-pub use elements::{gather_elements, scatter_elements};
+pub use elements::{gather_elements, scatter_elements, winning_elements};
 pub use fold::fold;
 pub use mask::{Bits, Comb, compress, expand, interleave};
 pub use overlay::overlay;
 pub use pointwise::{arithmetic, compare, select, unary};
 pub use positions::Positions;
-pub use rows::{Index, gather_rows, scatter_rows};
+pub use rows::{Index, gather_rows, products_of_all, products_of_others, scatter_rows};
 pub use scan::{neighbours, scan_rows};
 pub use triangle::{keep_triangle, triangle_indices, triangle_largest, triangle_len};
 pub use values::{load, store};

@@ -50,6 +50,9 @@ pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     match op {
         Comparison::Equal => dispatch!(a.dtype(), T => with!(T, a, b => T::equal(a, b))),
         Comparison::NotEqual => dispatch!(a.dtype(), T => with!(T, a, b => !T::equal(a, b))),
+        Comparison::Same => dispatch!(a.dtype(), T => with!(T, a, b => {
+            T::equal(a, b) | (!T::equal(a, a) & !T::equal(b, b))
+        })),
         Comparison::Less => order!(T, a, b => T::less(a, b)),
         Comparison::LessEqual => order!(T, a, b => T::less_equal(a, b)),
         Comparison::Greater => order!(T, a, b => T::less(b, a)),

@@ -397,7 +397,7 @@ impl Rows {
 /// # Safety
 /// All of them can be read.
 #[inline(always)]
-unsafe fn each<T: Copy>(
+pub(super) unsafe fn each<T: Copy>(
     n: usize,
     (from, stride): (*const u8, isize),
     mut visit: impl FnMut(usize, T),

@@ -20,6 +20,7 @@ impl Op for Compare {
             Comparison::LessEqual => "less_equal",
             Comparison::Greater => "greater_than",
             Comparison::GreaterEqual => "greater_equal",
+            Comparison::Same => "same",
         }
     }
 
@@ -49,6 +50,13 @@ impl Op for Compare {
 
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
         rule.each(|_| Ok(None))
+    }
+}
+
+impl Tensor {
+    /// Whether elements are equal, or both NaN.
+    pub(super) fn same_as(&self, other: &Tensor) -> Result<Tensor> {
+        apply(Compare(Comparison::Same), &[self, other])
     }
 }
 

@@ -17,6 +17,7 @@ mod masked_fill;
 mod masked_scatter;
 mod masked_select;
 mod nd;
+mod products;
 mod put_along_axis;
 mod reduce;
 mod region;

@@ -9,7 +9,7 @@ use inlay_core::{
 use super::broadcast::{expect_stretch, stretch};
 use super::nd::checked_index;
 use super::scatter::expect_defined;
-use super::scatter_grad::{Scattered, reads};
+use super::scatter_grad::{Along, Made, Scattered, reads};
 use super::take_along_axis::index_shape;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
@@ -110,7 +110,7 @@ impl Op for PutAlongAxis {
         Saves { inputs, output: y }
     }
 
-    /// Over all elements in one row it is a scatter, and so is its gradient.
+    /// That of a scatter, with elements for rows; a product is one over all elements in one row.
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
         let shape = rule.shape(0);
         let axis = axis_of(self.name(), "axis", self.axis, shape.len())?;
@@ -125,13 +125,22 @@ impl Op for PutAlongAxis {
             false => values.slice(&corner),
         };
         let (read_x, read_values, read_y) = reads(self.combine);
-        let flat = |tensor: Tensor| tensor.reshape(&[-1]);
+        let is_product = matches!(self.combine, Combine::Reduce { reduce: Reduce::Mul, .. });
+        let flat = |tensor: Tensor| if is_product { tensor.reshape(&[-1]) } else { Ok(tensor) };
         let g = flat(rule.g().clone())?;
         let scattered = Scattered {
             combine: self.combine,
-            axis: 0,
+            axis: if is_product { 0 } else { axis },
+            along: match is_product {
+                true => Along::Rows,
+                false => Along::Elements { shape: entries.clone(), broadcast: self.broadcast },
+            },
+            made: Made::default(),
             g: &g,
-            index: flat(flat_index(&index, axis, &shape, &entries)?)?,
+            index: match is_product {
+                true => flat(flat_index(&index, axis, &shape, &entries)?)?,
+                false => index,
+            },
             x: read_x.then(|| rule.input(0).and_then(flat)).transpose()?,
             updates: read_values
                 .then(|| rule.input(2).and_then(stretch).and_then(flat))

@@ -3,7 +3,7 @@
 use inlay_core::{DType, Dim, Error, Fold, Kind, Meta, Result, ShapeText, axis_of};
 use smallvec::SmallVec;
 
-use super::scatter_grad::products_of_others;
+use super::products::factors_gradient;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
@@ -129,10 +129,7 @@ impl Op for Reduction {
                 let count = Tensor::scalar("mean", "count", count.max(1) as f64, wide.dtype())?;
                 wide.divide(&count)?.narrowed(g.dtype())?.broadcast_to(&shape)?
             }
-            Fold::Prod => {
-                let others = product_of_others(&rule.input(0)?, &over)?;
-                g.broadcast_to(&shape)?.times(&others)?
-            }
+            Fold::Prod => product_gradient(&g, &rule.input(0)?, &over)?,
             Fold::Amax | Fold::Amin => {
                 let same = rule.input(0)?.same_as(&rule.output()?.shaped(&kept)?)?;
                 let wide = g.widened()?;
@@ -147,8 +144,8 @@ impl Op for Reduction {
     }
 }
 
-/// For each element the product of all others that are multiplied with it, in twice the precision.
-fn product_of_others(x: &Tensor, over: &[bool]) -> Result<Tensor> {
+/// For each element the gradient `g` of its product, times all others that are multiplied with it.
+fn product_gradient(g: &Tensor, x: &Tensor, over: &[bool]) -> Result<Tensor> {
     let rank = over.len();
     let kept = (0..rank).filter(|&axis| !over[axis]);
     let perm: Vec<i64> =
@@ -158,12 +155,13 @@ fn product_of_others(x: &Tensor, over: &[bool]) -> Result<Tensor> {
     let count = x.numel() / lanes.max(1);
     let flat = moved.shaped(&[lanes, count])?;
     let index = Tensor::zeros(&[count], DType::I64)?;
-    let others = products_of_others(&flat, &index, 1, 1, None)?;
+    let g = g.transpose(&perm)?.shaped(&[lanes, 1])?;
+    let grad = factors_gradient(&g, &flat, &index, 1, None)?;
     let mut back = vec![0; rank];
     for (to, &from) in perm.iter().enumerate() {
         back[from as usize] = to as i64;
     }
-    others.shaped(moved.shape())?.transpose(&back)
+    grad.shaped(moved.shape())?.transpose(&back)
 }
 
 macro_rules! reductions {

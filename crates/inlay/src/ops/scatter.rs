@@ -6,7 +6,7 @@ use inlay_core::{
     Combine, Dim, Error, Meta, Reduce, Result, ShapeText, Slice, axis_of, expect_shape,
 };
 
-use super::scatter_grad::{Scattered, reads};
+use super::scatter_grad::{Along, Made, Scattered, reads};
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
@@ -157,6 +157,8 @@ impl Op for Scatter {
         let scattered = Scattered {
             combine: self.combine,
             axis,
+            along: Along::Rows,
+            made: Made::default(),
             g: rule.g(),
             x: read_x.then(|| rule.input(0)).transpose()?,
             updates: match read_updates {

@@ -1,22 +1,57 @@
 //! The gradients of a scatter: one for each way to combine, made of operations.
 
-use inlay_core::{Combine, DType, Kind, Reduce, Result};
+use std::cell::OnceCell;
 
-use super::scan::Chain;
-use crate::{Scatter, Tensor};
+use inlay_core::{Combine, DType, Meta, Reduce, Result};
 
-/// A scatter of rows that has been done, as its gradient sees it.
+use super::products::{base_gradient, factors_gradient};
+use crate::array::Array;
+use crate::autograd::{Grads, Rule};
+use crate::funnel::{Op, Out, apply};
+use crate::{PutAlongAxis, Scatter, Tensor, device};
+
+/// A scatter that has been done, as its gradient sees it.
 pub(super) struct Scattered<'a> {
     pub(super) combine: Combine,
     pub(super) axis: usize,
+    pub(super) along: Along,
     /// The gradient of the result.
     pub(super) g: &'a Tensor,
-    /// 1-D.
+    /// 1-D for rows, of the tensor's rank for elements.
     pub(super) index: Tensor,
-    /// The base, the updates (one row an entry) and the result, where the rule reads them.
+    /// The base, the updates (one for each entry) and the result, where the rule reads them.
     pub(super) x: Option<Tensor>,
     pub(super) updates: Option<Tensor>,
     pub(super) y: Option<Tensor>,
+    /// What both gradients are made of is made once.
+    pub(super) made: Made,
+}
+
+/// What an entry of the index stands for.
+#[derive(Clone)]
+pub(super) enum Along {
+    /// A row: `scatter`.
+    Rows,
+    /// An element: `put_along_axis`, other than a product. Of this shape; the index may be stretched.
+    Elements { shape: Vec<usize>, broadcast: bool },
+}
+
+#[derive(Default)]
+pub(super) struct Made {
+    /// Which updates equal the result.
+    meets: OnceCell<Tensor>,
+    /// The part of the gradient that each value of a place has.
+    share: OnceCell<Tensor>,
+}
+
+/// The value that is there already, or that is made now.
+fn once(cell: &OnceCell<Tensor>, make: impl FnOnce() -> Result<Tensor>) -> Result<&Tensor> {
+    if cell.get().is_none() {
+        let made = make()?;
+        // It was empty just now, and belongs to this thread.
+        let _ = cell.set(made);
+    }
+    Ok(cell.get().unwrap_or_else(|| unreachable!("just set")))
 }
 
 /// What the rule of a combination reads: base, updates, result.
@@ -37,7 +72,38 @@ impl Scattered<'_> {
 
     /// What each entry's place has of `x`.
     fn select(&self, x: &Tensor) -> Result<Tensor> {
-        x.index_select(&self.index, self.axis())
+        match &self.along {
+            Along::Rows => x.index_select(&self.index, self.axis()),
+            Along::Elements { broadcast, .. } => {
+                x.take_along_axis(&self.index, self.axis(), *broadcast)
+            }
+        }
+    }
+
+    /// The values of each entry's place added to that of `x`.
+    fn add(&self, x: &Tensor, values: &Tensor) -> Result<Tensor> {
+        match &self.along {
+            Along::Rows => {
+                let how = Scatter::reduce(Reduce::Sum).include_self(true).axis(self.axis());
+                x.scatter(&self.index, values, how)
+            }
+            Along::Elements { broadcast, .. } => {
+                let how = PutAlongAxis::reduce(self.axis(), Reduce::Sum).broadcast(*broadcast);
+                x.put_along_axis(&self.index, values, how)
+            }
+        }
+    }
+
+    /// The gradient with 0 in every place that was named.
+    fn unnamed(&self) -> Result<Tensor> {
+        match &self.along {
+            Along::Rows => self.g.index_fill(&self.index, self.axis(), 0),
+            Along::Elements { shape, broadcast } => {
+                let nothing = Tensor::zeros(&[], self.g.dtype())?.broadcast_to(shape)?;
+                let how = PutAlongAxis::assign(self.axis()).broadcast(*broadcast);
+                self.g.put_along_axis(&self.index, &nothing, how)
+            }
+        }
     }
 
     /// A vector along the axis, in a shape that stretches over rows.
@@ -57,59 +123,61 @@ impl Scattered<'_> {
     /// The gradient of the base.
     pub(super) fn to_base(&self) -> Result<Tensor> {
         let Combine::Reduce { reduce, include_self: true } = self.combine else {
-            return self.g.index_fill(&self.index, self.axis(), 0);
+            return self.unnamed();
         };
         match reduce {
             Reduce::Sum => Ok(self.g.clone()),
-            Reduce::Mean => self.shared(&self.counts(true)?),
-            Reduce::Mul => {
-                let updates = Self::read(&self.updates).precise()?;
-                let ones = Tensor::ones(self.g.shape(), updates.dtype())?;
-                let how = Scatter::reduce(Reduce::Mul).axis(self.axis());
-                self.g.times(&ones.scatter(&self.index, &updates, how)?.conjugate()?)
-            }
+            Reduce::Mean => self.share().cloned(),
+            Reduce::Mul => base_gradient(self.g, Self::read(&self.updates), &self.index, self.axis),
             Reduce::Amax | Reduce::Amin => {
                 let (x, y) = (Self::read(&self.x), Self::read(&self.y));
-                let share = self.shared(&self.equals()?)?;
-                x.same_as(y)?.choose(&share, &Tensor::zeros(&[], share.dtype())?)
+                let share = self.share()?;
+                x.same_as(y)?.choose(share, &Tensor::zeros(&[], share.dtype())?)
             }
         }
     }
 
-    /// The gradient of the updates, one row an entry.
+    /// The gradient of the updates, one for each entry.
     pub(super) fn to_updates(&self) -> Result<Tensor> {
         let nothing = Tensor::zeros(&[], self.g.dtype())?;
-        let Combine::Reduce { reduce, include_self } = self.combine else {
-            return self.along(&self.winners()?)?.choose(&self.select(self.g)?, &nothing);
+        let Combine::Reduce { reduce, .. } = self.combine else {
+            return self.winners()?.choose(&self.select(self.g)?, &nothing);
         };
         match reduce {
             Reduce::Sum => self.select(self.g),
-            Reduce::Mean => self.select(&self.shared(&self.counts(include_self)?)?),
+            Reduce::Mean => self.select(self.share()?),
             Reduce::Mul => {
-                let first = match include_self {
-                    true => Some(self.select(Self::read(&self.x))?),
-                    false => None,
-                };
-                let places = self.g.shape()[self.axis];
                 let updates = Self::read(&self.updates);
-                let others =
-                    products_of_others(updates, &self.index, places, self.axis, first.as_ref())?;
-                self.select(self.g)?.times(&others)
+                factors_gradient(self.g, updates, &self.index, self.axis, self.x.as_ref())
             }
             Reduce::Amax | Reduce::Amin => {
-                let share = self.select(&self.shared(&self.equals()?)?)?;
-                let met = self.select(Self::read(&self.y))?;
-                Self::read(&self.updates).same_as(&met)?.choose(&share, &nothing)
+                self.meets()?.choose(&self.select(self.share()?)?, &nothing)
             }
         }
     }
 
-    /// Which entries are the last of their place.
+    /// Which entries are the last of their place, in a shape that stretches over updates.
     fn winners(&self) -> Result<Tensor> {
-        let numbers = Tensor::arange(0, self.index.numel() as i64, 1, DType::I64)?;
-        let places = Tensor::zeros(&[self.g.shape()[self.axis]], DType::I64)?;
-        let last = places.scatter(&self.index, &numbers, Scatter::overwrite())?;
-        last.index_select(&self.index, 0)?.equal(&numbers)
+        let (axis, of_rows) = (self.axis, matches!(self.along, Along::Rows));
+        let winners = apply(Winners { axis, of_rows }, &[self.g, &self.index])?;
+        if of_rows { self.along(&winners) } else { Ok(winners) }
+    }
+
+    /// Which updates equal the result.
+    fn meets(&self) -> Result<&Tensor> {
+        once(&self.made.meets, || {
+            Self::read(&self.updates).same_as(&self.select(Self::read(&self.y))?)
+        })
+    }
+
+    /// The part of the gradient that each value of a place has.
+    fn share(&self) -> Result<&Tensor> {
+        once(&self.made.share, || match self.combine {
+            Combine::Reduce { reduce: Reduce::Mean, include_self } => {
+                self.shared(&self.counts(include_self)?)
+            }
+            _ => self.shared(&self.equals()?),
+        })
     }
 
     /// The dtype in which the gradient is divided.
@@ -120,13 +188,21 @@ impl Scattered<'_> {
         }
     }
 
-    /// How many values became one, for each place of the axis.
+    /// How many values became one, for each place.
     fn counts(&self, include_self: bool) -> Result<Tensor> {
-        let places =
-            Tensor::full(&[self.g.shape()[self.axis]], i64::from(include_self), DType::I64)?;
-        let ones = Tensor::ones(&[self.index.numel()], DType::I64)?;
-        let how = Scatter::reduce(Reduce::Sum).include_self(true);
-        self.along(&places.scatter(&self.index, &ones, how)?)?.cast(self.wide())
+        let one = Tensor::ones(&[], DType::I64)?;
+        let (places, ones) = match &self.along {
+            Along::Rows => (vec![self.g.shape()[self.axis]], one.broadcast_to(self.index.shape())?),
+            Along::Elements { shape, .. } => (self.g.shape().to_vec(), one.broadcast_to(shape)?),
+        };
+        let own = Tensor::full(&places, i64::from(include_self), DType::I64)?;
+        match &self.along {
+            Along::Rows => {
+                let how = Scatter::reduce(Reduce::Sum).include_self(true);
+                self.along(&own.scatter(&self.index, &ones, how)?)?.cast(self.wide())
+            }
+            Along::Elements { .. } => self.add(&own, &ones)?.cast(self.wide()),
+        }
     }
 
     /// How many values equal the result, for each element.
@@ -136,9 +212,7 @@ impl Scattered<'_> {
             Some(x) => x.same_as(y)?.cast(DType::I64)?,
             None => Tensor::zeros(y.shape(), DType::I64)?,
         };
-        let equal = Self::read(&self.updates).same_as(&self.select(y)?)?.cast(DType::I64)?;
-        let how = Scatter::reduce(Reduce::Sum).include_self(true).axis(self.axis());
-        base.scatter(&self.index, &equal, how)?.cast(self.wide())
+        self.add(&base, &self.meets()?.cast(DType::I64)?)?.cast(self.wide())
     }
 
     /// The gradient divided by `count`; places with none keep it, since nobody divides theirs.
@@ -149,45 +223,40 @@ impl Scattered<'_> {
     }
 }
 
-/// For each row of `x` the conjugate of the product of all other rows that name its place, times
-/// `first`, if there is one, which holds the place's own value for each row.
-///
-/// Products before and after each row, in twice the precision, in which they stay: factors that are 0,
-/// tiny or huge come out right, as nothing is divided and hardly anything leaves the range.
-pub(super) fn products_of_others(
-    x: &Tensor,
-    index: &Tensor,
-    places: usize,
+/// Which entries of an index are the last that name their place on the `axis` of a tensor.
+#[derive(Debug)]
+struct Winners {
     axis: usize,
-    first: Option<&Tensor>,
-) -> Result<Tensor> {
-    let wide = x.precise()?;
-    let one = Tensor::ones(&[], wide.dtype())?;
-    let first = first.map(Tensor::precise).transpose()?;
-    let before = Chain::new(index, places, axis, false)?;
-    let before = before.products_before(&wide, first.as_ref().unwrap_or(&one))?;
-    let after = Chain::new(index, places, axis, true)?.products_before(&wide, &one)?;
-    before.multiply(&after)?.conjugate()
+    /// A 1-D index of rows, not one of elements along the axis.
+    of_rows: bool,
 }
 
-impl Tensor {
-    /// In twice the precision where there is such a dtype.
-    fn precise(&self) -> Result<Tensor> {
-        self.narrowed(match self.dtype() {
-            DType::F16 | DType::BF16 => DType::F32,
-            dtype if dtype.kind() == Kind::Complex => DType::C128,
-            _ => DType::F64,
-        })
+impl Op for Winners {
+    fn name(&self) -> &'static str {
+        "winners"
     }
 
-    /// Times factors of twice the precision, rounded once.
-    pub(super) fn times(&self, precise: &Tensor) -> Result<Tensor> {
-        self.narrowed(precise.dtype())?.multiply(precise)?.narrowed(self.dtype())
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [_, index] = inputs else { unreachable!("two inputs") };
+        index.expect_index(self.name(), "index")?;
+        Ok(Meta { dtype: DType::Bool, shape: index.shape.clone() })
     }
 
-    /// Whether elements are equal, or both NaN.
-    pub(super) fn same_as(&self, other: &Tensor) -> Result<Tensor> {
-        let both_nan = self.not_equal(self)?.multiply(&other.not_equal(other)?)?;
-        self.equal(other)?.add(&both_nan)
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [x, index] = inputs else { unreachable!("two inputs") };
+        let places = x.shape()[self.axis];
+        let positions = device::positions(self.name(), "index", index, self.axis, places)?;
+        let to = Array::new(self.name(), DType::Bool, index.shape())?;
+        let along = if self.of_rows { 0 } else { self.axis };
+        device::winning_elements(&to, &positions, along, places)?;
+        Ok(to)
+    }
+
+    fn is_differentiable(&self) -> bool {
+        false
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|_| Ok(None))
     }
 }

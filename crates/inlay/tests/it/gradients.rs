@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use inlay::{
-    DType, DiagonalScatter, Error, GradOptions, Item, NoGrad, PutAlongAxis, Reduce, Result,
-    Scatter, SelectScatter, Slice, SliceScatter, Tensor,
+    Complex32, DType, DiagonalScatter, Error, GradOptions, Item, NoGrad, PutAlongAxis, Reduce,
+    Result, Scatter, SelectScatter, Slice, SliceScatter, Tensor, set_num_threads,
 };
 
 use crate::support::Rng;
@@ -30,7 +30,8 @@ fn ints(values: &[i64]) -> Tensor {
 /// The loss: the result weighted by fixed numbers, so that every element counts differently.
 fn loss(result: &Tensor) -> Result<Tensor> {
     let weights: Vec<f64> = (0..result.numel()).map(|k| 0.3 + (k as f64 * 0.7).sin()).collect();
-    result.multiply(&Tensor::from_slice(&weights, result.shape())?)?.sum(None, false)
+    let weights = Tensor::from_slice(&weights, result.shape())?.cast(result.dtype())?;
+    result.multiply(&weights)?.sum(None, false)
 }
 
 fn leaves(inputs: &[Tensor]) -> Vec<Tensor> {
@@ -168,6 +169,110 @@ fn put_along_axis_differentiates() {
             taken.multiply(&taken)
         };
         check("take_along_axis", vec![x], Box::new(f));
+    }
+}
+
+/// The bits of the gradients of the loss, at every number of threads.
+fn gradient_bits(f: &Function, inputs: &[Tensor], create_graph: bool) -> Vec<Vec<u64>> {
+    let of = |threads: usize| {
+        set_num_threads(threads);
+        let found = gradients(f, &leaves(inputs), create_graph).unwrap();
+        let bits = |g: Tensor| match g.dtype() {
+            DType::C64 => {
+                let parts = g.to_vec::<Complex32>().unwrap();
+                // Zeros have the sign of their way: adding one makes them all positive.
+                let parts = parts.iter().flat_map(|z| [z.re + 0.0, z.im + 0.0]);
+                parts.map(|x| f64::from(x).to_bits()).collect()
+            }
+            _ => {
+                let wide = g.cast(DType::F64).unwrap().to_vec::<f64>().unwrap();
+                wide.into_iter().map(f64::to_bits).collect::<Vec<_>>()
+            }
+        };
+        found.into_iter().map(bits).collect::<Vec<_>>()
+    };
+    let one = of(1);
+    (2..=4).for_each(|threads| assert!(of(threads) == one, "{threads} threads"));
+    one
+}
+
+/// What will not be differentiated again takes another way: the same bits come out, with few and many
+/// factors a place (2048), in rows and across them (64 side by side), sparse (8 places an entry), with
+/// factors that are 0.
+#[test]
+fn products_have_one_gradient_recorded_or_not() {
+    let mut rng = Rng(5);
+    let half = Tensor::from_slice(&[0.5], &[]).unwrap();
+    let mut near_one = |shape: [usize; 2], dtype| {
+        let x = random(&mut rng, &shape).multiply(&half).unwrap().add(&half).unwrap();
+        let zero = SliceScatter::new(0, Slice::new(0, 1, 1)).and(1, Slice::new(0, 1, 1));
+        let nothing = Tensor::zeros(&[1, 1], x.dtype()).unwrap();
+        x.slice_scatter(&nothing, &zero).unwrap().cast(dtype).unwrap()
+    };
+    let mut choice = Rng(6);
+    let sizes = [(7, 20, 3), (300, 36, 65), (1, 2048, 3), (1, 2049, 2), (2, 4099, 64)];
+    for (places, entries, columns) in sizes {
+        let index: Vec<i64> = (0..entries).map(|_| choice.below(places) as i64).collect();
+        for (axis, include) in [(0, true), (1, false), (1, true)] {
+            let shape = |n| if axis == 0 { [n, columns] } else { [columns, n] };
+            let index = ints(&index);
+            let f: Function = Box::new(move |t| {
+                let how = Scatter::reduce(Reduce::Mul).axis(axis).include_self(include);
+                t[0].scatter(&index, &t[1], how)
+            });
+            for dtype in [DType::F64, DType::F32, DType::C64, DType::F16] {
+                let inputs = [near_one(shape(places), dtype), near_one(shape(entries), dtype)];
+                let [once, again] = [false, true].map(|again| gradient_bits(&f, &inputs, again));
+                assert!(once == again, "{places} {entries} {axis} {dtype}");
+            }
+        }
+    }
+    for (shape, axes) in [([40, 70], vec![0]), ([40, 70], vec![1]), ([60, 40], vec![0, 1])] {
+        let f: Function = Box::new(move |t| t[0].prod(Some(&axes), true));
+        for dtype in [DType::F64, DType::BF16] {
+            let inputs = [near_one(shape, dtype)];
+            let [once, again] = [false, true].map(|again| gradient_bits(&f, &inputs, again));
+            assert!(once == again, "prod {shape:?} {dtype}");
+        }
+    }
+}
+
+/// The gradient of an index of elements is that of a scatter over all elements in one row.
+#[test]
+fn elements_have_the_gradients_of_rows_of_one_element() {
+    let mut rng = Rng(8);
+    let (rows, columns, entries) = (90, 70, 130);
+    for (axis, shape, part) in
+        [(0, [rows, columns], [entries, columns]), (1, [columns, rows], [columns, entries])]
+    {
+        let inputs = [random(&mut rng, &shape), random(&mut rng, &part)];
+        let named: Vec<i64> =
+            (0..part[0] * part[1]).map(|_| rng.below(shape[axis]) as i64).collect();
+        let flat = named.iter().enumerate().map(|(k, &place)| match axis {
+            0 => place * columns as i64 + (k % columns) as i64,
+            _ => (k / entries * rows) as i64 + place,
+        });
+        let flat = ints(&flat.collect::<Vec<_>>());
+        let index = Tensor::from_slice(&named, &part).unwrap();
+        let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
+        for combine in std::iter::once(None).chain(combines.map(Some)) {
+            let (put, scatter) = match combine {
+                None => (PutAlongAxis::assign(axis as i64), Scatter::overwrite()),
+                Some((reduce, include)) => (
+                    PutAlongAxis::reduce(axis as i64, reduce).include_self(include),
+                    Scatter::reduce(reduce).include_self(include),
+                ),
+            };
+            let (index, flat) = (index.clone(), flat.clone());
+            let along: Function =
+                Box::new(move |t| t[0].put_along_axis(&index, &t[1], put.broadcast(false)));
+            let by_rows: Function = Box::new(move |t| {
+                let rows = t[0].reshape(&[-1])?.scatter(&flat, &t[1].reshape(&[-1])?, scatter)?;
+                rows.reshape(&t[0].shape().iter().map(|&n| n as i64).collect::<Vec<_>>())
+            });
+            let [a, b] = [along, by_rows].map(|f| gradient_bits(&f, &inputs, false));
+            assert!(a == b, "{axis} {combine:?}");
+        }
     }
 }
 

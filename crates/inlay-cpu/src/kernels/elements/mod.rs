@@ -6,6 +6,7 @@
 mod direct;
 mod gather;
 mod grouped;
+mod winners;
 
 use std::ops::Range;
 
@@ -22,6 +23,7 @@ use crate::{Dst, Src, threads};
 
 pub use gather::gather_elements;
 pub(super) use gather::gather_lanes;
+pub use winners::winning_elements;
 
 /// `dst[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`, for j in order.
 /// `entries` is the index stretched to the shape of `values`; off the axis `dst` may be larger.

@@ -4,6 +4,7 @@
 
 mod direct;
 mod grouped;
+mod products;
 
 use inlay_core::{Combine, Layout, Result};
 
@@ -18,6 +19,7 @@ use crate::walk::Walk;
 use crate::{Dst, Src};
 use direct::Direct;
 use grouped::{LINE, each_row, evenly};
+pub use products::{products_of_all, products_of_others};
 
 /// Rows up to this many bytes are written directly, longer ones by place. A short row is less than
 /// what it costs to look it up in groups; a long one is better read out of order than its place

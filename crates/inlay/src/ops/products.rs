@@ -1,0 +1,128 @@
+//! The gradients of products: each factor has that of the result, times all other factors.
+
+use inlay_core::{DType, Kind, Meta, Reduce, Result};
+
+use super::scan::Chain;
+use crate::array::Array;
+use crate::autograd::{Grads, Rule, is_grad_enabled};
+use crate::funnel::{Op, Out, apply};
+use crate::{Scatter, Tensor, device};
+
+/// For each row of `x` the gradient of its place, times the conjugate of the product of all other
+/// rows that name the place, and of the place's own value in `first`, if there is one.
+pub(super) fn factors_gradient(
+    g: &Tensor,
+    x: &Tensor,
+    index: &Tensor,
+    axis: usize,
+    first: Option<&Tensor>,
+) -> Result<Tensor> {
+    // What will not be differentiated is made in one go.
+    if !is_grad_enabled() {
+        let of = if first.is_some() { Of::OthersAndOwn } else { Of::Others };
+        return apply(Products { axis, of }, &[g, x, index, first.unwrap_or(g)]);
+    }
+    let select = |tensor: &Tensor| tensor.index_select(index, axis as i64);
+    let first = first.map(select).transpose()?;
+    let others = products_of_others(x, index, g.shape()[axis], axis, first.as_ref())?;
+    select(g)?.times(&others)
+}
+
+/// For each place the gradient `g`, times the conjugate of the product of all rows of `x` that name
+/// it.
+pub(super) fn base_gradient(g: &Tensor, x: &Tensor, index: &Tensor, axis: usize) -> Result<Tensor> {
+    if !is_grad_enabled() {
+        return apply(Products { axis, of: Of::All }, &[g, x, index, g]);
+    }
+    let updates = x.precise()?;
+    let ones = Tensor::ones(g.shape(), updates.dtype())?;
+    let how = Scatter::reduce(Reduce::Mul).axis(axis as i64);
+    g.times(&ones.scatter(index, &updates, how)?.conjugate()?)
+}
+
+/// Which factors a gradient is multiplied by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Of {
+    /// All rows of the place, for the place.
+    All,
+    /// All other rows of the place, for each row.
+    Others,
+    /// Likewise, and what the place had.
+    OthersAndOwn,
+}
+
+/// [`factors_gradient`] or [`base_gradient`] as one step, without a gradient of its own.
+#[derive(Debug)]
+struct Products {
+    axis: usize,
+    of: Of,
+}
+
+impl Op for Products {
+    fn name(&self) -> &'static str {
+        "products"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        let [g, x, _, _] = inputs else { unreachable!("four inputs") };
+        Ok(if self.of == Of::All { g.clone() } else { x.clone() })
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        let [g, x, index, first] = inputs else { unreachable!("four inputs") };
+        let places = g.shape()[self.axis];
+        let positions = device::positions(self.name(), "index", index, self.axis, places)?;
+        let to = if self.of == Of::All { g } else { x }.new_like(self.name())?;
+        let first = (self.of == Of::OthersAndOwn).then_some(*first);
+        match self.of {
+            Of::All => device::products_of_all(&to, g, x, self.axis, &positions)?,
+            _ => device::products_of_others(&to, g, x, first, self.axis, &positions)?,
+        }
+        Ok(to)
+    }
+
+    fn is_differentiable(&self) -> bool {
+        false
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|_| Ok(None))
+    }
+}
+
+/// For each row of `x` the conjugate of the product of all other rows that name its place, times
+/// `first`, if there is one, which holds the place's own value for each row.
+///
+/// Products before and after each row, in twice the precision, in which they stay: factors that are 0,
+/// tiny or huge come out right, as nothing is divided and hardly anything leaves the range.
+fn products_of_others(
+    x: &Tensor,
+    index: &Tensor,
+    places: usize,
+    axis: usize,
+    first: Option<&Tensor>,
+) -> Result<Tensor> {
+    let wide = x.precise()?;
+    let one = Tensor::ones(&[], wide.dtype())?;
+    let first = first.map(Tensor::precise).transpose()?;
+    let before = Chain::new(index, places, axis, false)?;
+    let before = before.products_before(&wide, first.as_ref().unwrap_or(&one))?;
+    let after = Chain::new(index, places, axis, true)?.products_before(&wide, &one)?;
+    before.multiply(&after)?.conjugate()
+}
+
+impl Tensor {
+    /// In twice the precision where there is such a dtype.
+    fn precise(&self) -> Result<Tensor> {
+        self.narrowed(match self.dtype() {
+            DType::F16 | DType::BF16 => DType::F32,
+            dtype if dtype.kind() == Kind::Complex => DType::C128,
+            _ => DType::F64,
+        })
+    }
+
+    /// Times factors of twice the precision, rounded once.
+    pub(super) fn times(&self, precise: &Tensor) -> Result<Tensor> {
+        self.narrowed(precise.dtype())?.multiply(precise)?.narrowed(self.dtype())
+    }
+}
