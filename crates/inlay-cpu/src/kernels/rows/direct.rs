@@ -86,6 +86,8 @@ struct Writers {
     quick: Option<unsafe fn(&Direct<'_>, &Task<'_>) -> bool>,
     /// Writes what is listed of a block.
     block: Write,
+    /// The same for slabs after the first, where that has noted what is so for all of them.
+    again: Option<Write>,
     /// Ends a range.
     end: Option<unsafe fn(&Direct<'_>, &Task<'_>, &mut [u32])>,
 }
@@ -167,10 +169,13 @@ impl<'a> Direct<'a> {
         let mut inside = true;
         let single = entries.len() <= BLOCK;
         for slab in slabs.clone() {
-            space.fill(match notes {
-                Notes::Counted { include_self: true } => 1,
-                _ => 0,
-            });
+            let again = writers.again.filter(|_| slab > slabs.start);
+            if again.is_none() {
+                space.fill(match notes {
+                    Notes::Counted { include_self: true } => 1,
+                    _ => 0,
+                });
+            }
             let elements = slab * self.row_len..(slab + 1) * self.row_len;
             self.rows.runs(elements, |run| {
                 for block in entries.blocks() {
@@ -189,7 +194,7 @@ impl<'a> Direct<'a> {
                             inside &=
                                 list.fill(values, self.places(), own, (updates, self.steps[2]));
                         }
-                        (writers.block)(self, &task, &list, space);
+                        again.unwrap_or(writers.block)(self, &task, &list, space);
                     }
                 }
                 if let Some(end) = writers.end {
@@ -208,7 +213,7 @@ impl<'a> Direct<'a> {
     fn writers(&self) -> Writers {
         let (dst, updates) = (self.call.dst, self.call.updates);
         let size = dst.dtype().size();
-        let listed = |block: Write| Writers { quick: None, block, end: None };
+        let listed = |block: Write| Writers { quick: None, block, again: None, end: None };
         match self.call.combine {
             Combine::Assign => dispatch_width!(size, W => {
                 let step = size as isize;
@@ -223,7 +228,12 @@ impl<'a> Direct<'a> {
                     if !<R as Reducer<T>>::IN_PLACE {
                         unreachable!("only what is reduced in place is written directly")
                     } else if <R as Reducer<T>>::COUNTS {
-                        Writers { end: Some(divide::<T, R>), ..listed(join::<T, R, Counted>) }
+                        // What a place holds takes part from the start: then it is enough that one
+                        // slab counts for all.
+                        let counted = notes == Notes::Counted { include_self: true };
+                        let again = counted.then_some(join::<T, R, Everything> as Write);
+                        let end = Some(divide::<T, R> as _);
+                        Writers { again, end, ..listed(join::<T, R, Counted>) }
                     } else if notes == Notes::Named {
                         listed(join::<T, R, Named>)
                     } else {
@@ -410,19 +420,35 @@ unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
 /// As for [`join`].
 unsafe fn divide<T: Copy, R: Reducer<T>>(direct: &Direct<'_>, task: &Task<'_>, words: &mut [u32]) {
     let include_self = matches!(direct.call.combine, Combine::Reduce { include_self: true, .. });
+    let alone = u32::from(include_self);
     let run = task.run;
+    let size = size_of::<T>() as isize;
     // SAFETY: the caller's promise.
     unsafe {
         let (to, _) = direct.origins(task);
+        let mean = |sum: T, count: u32| R::finish(R::widen(sum), count as usize);
+        let one = |to: *mut T, count: u32| to.write_unaligned(mean(to.read_unaligned(), count));
+        // Loops of their own where elements follow each other, which become vectors: without, the
+        // means of 64 x 5000 rows of 16 floats took 1.3 times as long.
+        if run.len == 1 && direct.steps[0] == size {
+            for (place, &count) in words.iter().enumerate() {
+                let to = to.cast::<T>().add(place);
+                let sum = to.read_unaligned();
+                let kept = count <= alone;
+                to.write_unaligned(select_unpredictable(kept, sum, mean(sum, count.max(1))));
+            }
+            return;
+        }
         for (place, &count) in words.iter().enumerate() {
-            if count <= u32::from(include_self) {
+            if count <= alone {
                 continue;
             }
             let to = to.offset(place as isize * direct.steps[0]);
-            for k in 0..run.len as isize {
-                let to = to.offset(k * run.strides[0]).cast::<T>();
-                let sum = R::widen(to.read_unaligned());
-                to.write_unaligned(R::finish(sum, count as usize));
+            if run.strides[0] == size {
+                (0..run.len).for_each(|k| one(to.cast::<T>().add(k), count));
+            } else {
+                (0..run.len as isize)
+                    .for_each(|k| one(to.offset(k * run.strides[0]).cast(), count));
             }
         }
     }
