@@ -302,11 +302,19 @@ field!(
 macro_rules! ordered_float {
     ($($t:ty),*) => { $(
         impl Ordered for $t {
-            fn max(a: $t, b: $t) -> $t { if (a >= b) | a.is_nan() { a } else { b } }
-            fn min(a: $t, b: $t) -> $t { if (a <= b) | a.is_nan() { a } else { b } }
+            // The larger or else the first is one instruction, which gives the first where that is
+            // NaN; so it remains to see whether the second is, for which it need not wait.
+            fn max(a: $t, b: $t) -> $t { if b.is_nan() { b } else if b > a { b } else { a } }
+            fn min(a: $t, b: $t) -> $t { if b.is_nan() { b } else if b < a { b } else { a } }
             // Widening keeps the order, so that nothing is narrowed on the way.
-            fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc { if (a >= b) | a.is_nan() { a } else { b } }
-            fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc { if (a <= b) | a.is_nan() { a } else { b } }
+            fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+                let larger = if b > a { b } else { a };
+                if b.is_nan() { b } else { larger }
+            }
+            fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc {
+                let smaller = if b < a { b } else { a };
+                if b.is_nan() { b } else { smaller }
+            }
             fn less(a: $t, b: $t) -> bool { a < b }
             fn less_equal(a: $t, b: $t) -> bool { a <= b }
         }
