@@ -140,6 +140,13 @@ fn pieces(words: &[u64], position: usize, len: usize, mut visit: impl FnMut(usiz
             continue;
         }
         let all = bits != 0;
+        if (position + at).is_multiple_of(WORD) {
+            // Whole words need no shifts.
+            let word = (position + at) / WORD;
+            let whole = &words[word..word + (len - at) / WORD];
+            let same = if all { u64::MAX } else { 0 };
+            at += WORD * whole.iter().position(|&word| word != same).unwrap_or(whole.len());
+        }
         while at < len {
             size = WORD.min(len - at);
             if get(words, position + at, size) != if all { first(size) } else { 0 } {

@@ -48,11 +48,15 @@ fn each(words: &mut [u64], bit: usize, range: std::ops::Range<usize>, at: impl F
 /// Sets `len` bits.
 pub(super) fn set(words: &mut [u64], bit: usize, len: usize) {
     let end = bit + len;
-    let mut at = bit;
-    while at < end {
-        let upto = ((at / WORD + 1) * WORD).min(end);
-        words[at / WORD] |= super::first(upto - at) << (at % WORD);
-        at = upto;
+    let head = bit.next_multiple_of(WORD).min(end);
+    if head > bit {
+        words[bit / WORD] |= super::first(head - bit) << (bit % WORD);
+    }
+    if end > head {
+        words[head / WORD..end / WORD].fill(u64::MAX);
+        if !end.is_multiple_of(WORD) {
+            words[end / WORD] |= super::first(end % WORD);
+        }
     }
 }
 
