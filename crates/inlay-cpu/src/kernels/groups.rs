@@ -3,6 +3,7 @@
 //! With the entries of each place side by side, places are independent: threads take places, every
 //! place sees its updates in index order, and is written once.
 
+use std::hint::select_unpredictable;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -136,6 +137,34 @@ impl Groups {
                 });
             }
         });
+    }
+
+    /// Groups the entries of a dense index but those whose places are to be `left` out, and whose
+    /// groups are empty. Whether one is does not take a branch.
+    pub(super) fn fill_without(&mut self, index: &Positions, left: impl Fn(usize) -> bool) {
+        assert!(self.strategy == Strategy::Count, "a group a place");
+        let values = index.values();
+        self.groups = self.places;
+        (0..self.places).for_each(|place| self.ends.set(place, 0));
+        for &place in values {
+            let place = place as usize;
+            self.ends.set(place, self.ends.get(place) + usize::from(!left(place)));
+        }
+        let mut next = 0;
+        for place in 0..self.places {
+            let count = self.ends.get(place);
+            self.ends.set(place, next);
+            next += count;
+        }
+        // What is left out goes behind all others. Nothing there is a member, but it may be asked for
+        // ahead of its use, so it is an entry.
+        (next..values.len()).for_each(|at| self.order.set(at, 0));
+        let behind = values.len().saturating_sub(1);
+        for (entry, &place) in values.iter().enumerate() {
+            let (slot, left) = (self.ends.get(place as usize), left(place as usize));
+            self.order.set(select_unpredictable(left, behind, slot), entry);
+            self.ends.set(place as usize, slot + usize::from(!left));
+        }
     }
 
     /// Groups `entries` whose places `place` tells; each is less than the number of places.

@@ -356,6 +356,56 @@ fn twins_agree_on_every_way_of_a_scatter() {
     }
 }
 
+/// Indices that name eight places most of the time, on both sides of where those are accumulated in
+/// index order: 65,536 entries, three quarters of them, rows of whole 16 elements, three threads.
+#[test]
+fn twins_agree_on_uneven_indices() {
+    let mut rng = Rng(19);
+    let mut reductions = REDUCTIONS.into_iter().cycle();
+    for (dtype, width) in
+        [(DType::F32, 32), (DType::F16, 48), (DType::I64, 16), (DType::F32, 33), (DType::F32, 32)]
+    {
+        for (entries, in_ten) in [(65_535, 9), (65_536, 9), (65_537, 6)] {
+            let reduce = reductions.next().unwrap();
+            let places: Vec<i64> = (0..entries)
+                .map(|_| {
+                    if rng.below(10) < in_ten {
+                        31 * rng.between(0, 7)
+                    } else {
+                        rng.between(-20_000, 19_999)
+                    }
+                })
+                .collect();
+            let index = Nd::of_tensor(&Tensor::from_slice(&places, &[entries]).unwrap());
+            let x = Nd::random(&mut rng, dtype, &[20_000, width]);
+            let updates = Nd::random(&mut rng, dtype, &[entries, width]);
+            let (index_tensor, updates_tensor) = (index.tensor(), updates.tensor());
+            let include = rng.chance(2);
+            let how = Scatter::reduce(reduce).include_self(include);
+            let expected = naive::scatter(&x, &index, &updates, 0, Some((reduce, include)));
+            for threads in 1..=4 {
+                set_num_threads(threads);
+                let target = x.tensor();
+                assert_same(
+                    &target.scatter(&index_tensor, &updates_tensor, how).unwrap(),
+                    &expected,
+                );
+                target.scatter_(&index_tensor, &updates_tensor, how).unwrap();
+                assert_same(&target, &expected);
+                let target = backwards(&x.tensor());
+                target.scatter_(&index_tensor, &backwards(&updates_tensor), how).unwrap();
+                assert_same(&target, &expected);
+            }
+        }
+    }
+}
+
+/// The same values, in rows that lie in memory from their last element to their first.
+fn backwards(x: &Tensor) -> Tensor {
+    let reversed = SliceScatter::new(1, Slice { start: None, stop: None, step: -1 });
+    x.slice(&reversed).unwrap().copy().unwrap().slice(&reversed).unwrap()
+}
+
 /// The ways of an index of elements, for each way to combine: lanes worked side by side (32), moved to
 /// a tile (2 KiB apart, up to 512 KiB, an entry for 2 places), grouped by place (16-bit sums; notes
 /// for fewer than an entry for 8 places), and shared by threads (2^16 entries, fewer lanes than threads).

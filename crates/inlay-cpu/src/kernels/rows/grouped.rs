@@ -7,6 +7,7 @@ use std::ops::Range;
 use inlay_core::{Combine, Result};
 
 use super::Call;
+use super::hot::Hot;
 use crate::kernels::copy::{copy, move_run};
 use crate::kernels::groups::Groups;
 use crate::kernels::positions::Positions;
@@ -23,12 +24,30 @@ const BLOCK: usize = 16 << 10;
 pub(super) const LINE: usize = 64;
 
 pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
-    let Call { dst, base, axis, updates, combine } = *call;
-    let size = dst.same_size(&updates);
-    let (entries, places) = (index.values().len(), dst.layout().shape()[axis]);
-    let mut groups = Groups::with_capacity(entries, places, combine == Combine::Assign)?;
-    groups.fill_from(index);
+    let (entries, places) = (index.values().len(), call.dst.layout().shape()[call.axis]);
+    let hot = Hot::find(call, index)?;
+    let mut groups = Groups::with_capacity(entries, places, call.combine == Combine::Assign)?;
+    match hot {
+        None => {
+            groups.fill_from(index);
+            by_place(call, index, &groups, None);
+        }
+        Some((hot, mut room)) => {
+            let rest = || {
+                groups.fill_without(index, |place| hot.has(place));
+                by_place(call, index, &groups, Some(&hot));
+            };
+            threads::both(rest, || hot.stream(call, index, &mut room));
+        }
+    }
+    Ok(())
+}
 
+/// Writes all places but those of `hot`, whose groups are empty.
+fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups, hot: Option<&Hot>) {
+    let Call { dst, base, updates, combine, .. } = *call;
+    let size = dst.same_size(&updates);
+    let entries = index.values().len();
     let base = match base {
         Some(base) if !groups.is_dense() => {
             copy(dst, base);
@@ -55,7 +74,7 @@ pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
         unsafe { (dst.origin().offset(by(0)), old.origin().offset(by(1))) }
     };
     let keep = |run: &Run<3>, place: usize| {
-        if base.is_some() {
+        if base.is_some() && !hot.is_some_and(|hot| hot.has(place)) {
             let (to, from) = at(run, place);
             // SAFETY: as above, and `base`, which `old` is here, lies apart from `dst`.
             dispatch_width!(size, W => unsafe {
@@ -101,7 +120,6 @@ pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
             });
         }
     }
-    Ok(())
 }
 
 /// Cuts `0..count` into equal parts.

@@ -4,6 +4,7 @@
 
 mod direct;
 mod grouped;
+mod hot;
 mod products;
 
 use inlay_core::{Combine, Layout, Result};
