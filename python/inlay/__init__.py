@@ -4,7 +4,7 @@ Every function takes tensors, NumPy arrays, lists and numbers. It returns a `Ten
 arguments was one, and a NumPy array otherwise.
 """
 
-from inlay import errors
+from inlay import errors, static
 from inlay._inlay import (
     Tensor,
     __version__,
@@ -100,6 +100,7 @@ from inlay.errors import (
     InlayTypeError,
     InlayValueError,
 )
+from inlay.tracing import jit
 
 __all__ = [
     "InlayBufferError",
@@ -151,6 +152,7 @@ __all__ = [
     "int32",
     "int64",
     "is_grad_enabled",
+    "jit",
     "less_equal",
     "less_than",
     "masked_fill",
@@ -179,6 +181,7 @@ __all__ = [
     "slice_scatter",
     "slice_scatter_",
     "stack",
+    "static",
     "subtract",
     "sum",
     "take_along_axis",

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 /// A size that is not known yet. Two equal symbols stand for one size.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Symbol(u64);
 
 impl Symbol {
@@ -13,10 +15,20 @@ impl Symbol {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Symbol(NEXT.fetch_add(1, Ordering::Relaxed))
     }
+
+    /// The symbol of a number, for files, which count their own.
+    pub fn numbered(number: u64) -> Self {
+        Symbol(number)
+    }
+
+    /// Its number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
 }
 
 /// One dimension of a shape that is being inferred.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Dim {
     /// The size.
     Known(usize),

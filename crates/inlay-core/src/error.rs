@@ -129,6 +129,33 @@ pub enum Error {
     GraphFreed { op: &'static str },
     #[error("backward: a hook failed: {text}")]
     Hook { text: String },
+
+    // Programs
+    #[error(
+        "{op}: the tensor is symbolic: its values are known only when its program runs. Fetch or \
+         return it to see them; to choose by values, use where or a masked operation"
+    )]
+    Symbolic { op: &'static str },
+    #[error(
+        "{op}: {arg} is a view in a program and can't be written in place: write to the tensor \
+         itself, as in x[...] = value"
+    )]
+    SymbolicView { op: &'static str, arg: &'static str },
+    #[error("{op}: the tensors belong to different programs")]
+    OtherProgram { op: &'static str },
+    #[error(
+        "{op}: an input wants a gradient but is no input of the program, which takes it as a \
+         constant; pass it as one, or detach it"
+    )]
+    Captured { op: &'static str },
+    #[error("{op}: axis {axis} of {arg} must have a size that is known when the program is built")]
+    OpenSize { op: &'static str, arg: &'static str, axis: usize },
+    #[error("{error} (at {node})")]
+    AtNode { node: String, error: Box<Error> },
+    #[error("run: {arg} {name:?} {problem}")]
+    Feed { arg: &'static str, name: String, problem: String },
+    #[error("{op}: {problem}")]
+    File { op: &'static str, problem: String },
 }
 
 fn at_text(position: &[usize]) -> String {
@@ -136,6 +163,15 @@ fn at_text(position: &[usize]) -> String {
 }
 
 impl Error {
+    /// Whether it says that a program can't leave a size open.
+    pub fn is_open_size(&self) -> bool {
+        match self {
+            Error::OpenSize { .. } => true,
+            Error::AtNode { error, .. } => error.is_open_size(),
+            _ => false,
+        }
+    }
+
     /// The Python exception that this error becomes.
     pub fn kind(&self) -> ErrorKind {
         use Error::*;
@@ -154,6 +190,8 @@ impl Error {
             | TooLarge { .. }
             | ReadOnly { .. }
             | SelfOverlap { .. } => ErrorKind::Value,
+            OpenSize { .. } | Feed { .. } | File { .. } | OtherProgram { .. } => ErrorKind::Value,
+            AtNode { error, .. } => error.kind(),
             Index { .. } | Axis { .. } | TooManyIndices { .. } => ErrorKind::Index,
             OutOfMemory { .. }
             | OutOfBounds { .. }
@@ -162,7 +200,10 @@ impl Error {
             | StaleView { .. }
             | Modified { .. }
             | GraphFreed { .. }
-            | Hook { .. } => ErrorKind::Runtime,
+            | Hook { .. }
+            | Symbolic { .. }
+            | Captured { .. }
+            | SymbolicView { .. } => ErrorKind::Runtime,
         }
     }
 }

@@ -15,6 +15,6 @@ pub use dim::{Dim, Symbol};
 pub use dtype::{DType, Kind};
 pub use error::{Error, ErrorKind, Result, ShapeText};
 pub use layout::{Layout, Shape, Strides};
-pub use meta::{Dims, Meta, axis_of, broadcast_dims, expect_shape};
+pub use meta::{Dims, Meta, axis_of, broadcast_dims, expect_shape, may_equal};
 pub use slice::{ResolvedSlice, Slice};
 pub use words::{Arithmetic, Combine, Comparison, Fold, Reduce, Triangle, Unary};

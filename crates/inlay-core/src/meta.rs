@@ -9,7 +9,7 @@ use crate::{DType, Dim, Error, Result, ShapeText};
 pub type Dims = SmallVec<[Dim; INLINE]>;
 
 /// Dtype and shape.
-#[derive(PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Meta {
     /// The element type.
     pub dtype: DType,
@@ -86,6 +86,16 @@ impl Meta {
         Err(Error::DType { op, arg, got: self.dtype, expected: "bool" })
     }
 
+    /// Fails unless the rank is `rank`.
+    pub fn expect_rank(&self, op: &'static str, arg: &'static str, rank: usize) -> Result<()> {
+        if self.rank() == rank {
+            return Ok(());
+        }
+        let expected = format!("one of {rank} dimensions");
+        let got = format!("of shape {}", ShapeText::of(&self.shape));
+        Err(Error::Argument { op, arg, got, expected })
+    }
+
     /// Fails unless the rank is at least `rank`.
     pub fn expect_rank_at_least(
         &self,
@@ -124,6 +134,11 @@ pub fn axis_of(op: &'static str, arg: &'static str, axis: i64, rank: usize) -> R
     }
 }
 
+/// Whether two shapes can be the same: false only when they certainly differ.
+pub fn may_equal(a: &[Dim], b: &[Dim]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.may_equal(*b))
+}
+
 /// Fails when `got` is certainly not `expected`.
 pub fn expect_shape(
     op: &'static str,
@@ -131,9 +146,7 @@ pub fn expect_shape(
     got: &[Dim],
     expected: &[Dim],
 ) -> Result<()> {
-    let agree = got.len() == expected.len()
-        && got.iter().zip(expected).all(|(got, expected)| got.may_equal(*expected));
-    if agree {
+    if may_equal(got, expected) {
         return Ok(());
     }
     Err(Error::Shape { op, arg, got: ShapeText::of(got), expected: ShapeText::of(expected) })

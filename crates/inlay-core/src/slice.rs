@@ -1,7 +1,9 @@
 //! Python's slice rules: clamping, negatives from the end, negative steps.
 
+use serde::{Deserialize, Serialize};
+
 /// `start:stop:step` as written, before the length of the axis is known.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Slice {
     /// First position; `None` is the near end in the direction of the step.
     pub start: Option<i64>,

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{DType, Kind};
 
 /// How values that meet at one place become one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Reduce {
     /// Their sum; or, for bool.
     Sum,
@@ -63,7 +65,7 @@ impl fmt::Display for Reduce {
 }
 
 /// What a scatter does at each place that it writes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Combine {
     /// The last value wins.
     Assign,
@@ -77,7 +79,7 @@ pub enum Combine {
 }
 
 /// Arithmetic of two tensors.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Arithmetic {
     Add,
@@ -87,7 +89,7 @@ pub enum Arithmetic {
 }
 
 /// Comparison of two tensors.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Comparison {
     Equal,
@@ -108,7 +110,7 @@ impl Comparison {
 }
 
 /// Which triangle of a matrix: the diagonal that bounds it belongs to it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Triangle {
     /// On and below the diagonal.
     Lower,
@@ -117,7 +119,7 @@ pub enum Triangle {
 }
 
 /// How all elements along axes become one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Fold {
     Sum,
@@ -128,7 +130,7 @@ pub enum Fold {
 }
 
 /// What is done with each element alone.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Unary {
     /// The number with the other sign; integers wrap.
     Negative,

@@ -50,6 +50,9 @@ impl Class {
 
 /// The Python exception for an error of the library.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    if let Some(retry) = crate::graph::sizes_needed(error) {
+        return retry;
+    }
     let class = match error.kind() {
         ErrorKind::Type => Class::Type,
         ErrorKind::Value => Class::Value,

@@ -7,6 +7,7 @@ mod dlpack;
 mod dtype;
 mod error;
 mod foreign;
+mod graph;
 mod numpy;
 mod ops;
 mod runtime;
@@ -26,6 +27,7 @@ fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
     constructors::register(module)?;
     runtime::register(module)?;
     ops::register(module)?;
+    graph::register(module)?;
     // PyO3 lists what was added; the package's own list is the public one.
     module.delattr("__all__")
 }

@@ -177,6 +177,7 @@ fn layout_of(
 pub(crate) fn view<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = tensor.py();
     let inner = tensor.get().inner();
+    expect_elements(py, inner, "numpy")?;
     // Left to NumPy where there are no elements, so that it sees a contiguous array.
     let strides = Some(inner.layout().strides()).filter(|_| inner.numel() > 0);
     let flags = if inner.is_writable() { npyffi::NPY_ARRAY_WRITEABLE } else { 0 };
@@ -191,6 +192,11 @@ pub(crate) fn view<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, Py
     }
 }
 
+/// Fails for a symbolic tensor, which has no memory.
+pub(crate) fn expect_elements(py: Python<'_>, tensor: &Tensor, what: &'static str) -> PyResult<()> {
+    tensor.expect_elements(what).map_err(|error| crate::error::raise(py, &error))
+}
+
 /// Bytes up to which [`owned`] copies: NumPy keeps blocks of up to 1 KiB at hand, and copying that
 /// much takes 20 ns, but a tensor object to be the base of an array takes 150 ns.
 const COPIED: usize = 1 << 10;
@@ -201,6 +207,7 @@ pub(crate) fn owned<'py>(
     py: Python<'py>,
     tensor: &Tensor,
 ) -> PyResult<Option<Bound<'py, PyUntypedArray>>> {
+    expect_elements(py, tensor, "numpy")?;
     let len = tensor.numel().saturating_mul(tensor.dtype().size());
     // What is foreign is a view of an argument, and must stay one.
     if len > COPIED || tensor.is_foreign() || !tensor.is_contiguous() {

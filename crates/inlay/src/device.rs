@@ -363,6 +363,23 @@ pub(crate) fn store<T: Element>(to: &Array, values: &[T]) -> Result<()> {
     write(to, None, [], |dst, _, []| kernels::store(dst, values))
 }
 
+/// The bytes of all elements in row-major order.
+pub(crate) fn load_bytes(from: &Array) -> Result<Vec<u8>> {
+    load(&as_bytes(&to_contiguous("load", from)?)?)
+}
+
+/// Writes the bytes of all elements to the contiguous array `to`, which has just as many.
+pub(crate) fn store_bytes(to: &Array, bytes: &[u8]) -> Result<()> {
+    store(&as_bytes(to)?, bytes)
+}
+
+/// The bytes of a contiguous array that begins its buffer.
+fn as_bytes(array: &Array) -> Result<Array> {
+    let len = array.layout.numel().saturating_mul(array.dtype.size());
+    let layout = Layout::contiguous("bytes", &[len], 1)?;
+    Ok(Array { layout, dtype: DType::U8, buffer: array.buffer.clone() })
+}
+
 /// All elements in row-major order.
 pub(crate) fn load<T: Element>(from: &Array) -> Result<Vec<T>> {
     read([from], |[src]| kernels::load(src))

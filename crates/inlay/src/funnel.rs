@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use inlay_core::{Error, Meta, Result};
+use inlay_core::{Dim, Dims, Error, Meta, Result};
 use smallvec::SmallVec;
 
 use crate::array::Array;
 use crate::autograd::{Grads, History, Node, Rule, Saved, Saves, is_grad_enabled};
-use crate::{Tensor, device};
+use crate::ops::Operation;
+use crate::{Tensor, device, graph};
 
 /// An operation: a small value that says what it accepts and what it does.
 ///
@@ -28,6 +29,28 @@ pub(crate) trait Op: fmt::Debug + Send + Sync {
     /// The result. With [`Out::InPlace`] it is written into the first input. Whatever can fail
     /// fails before the first write.
     fn run(&self, inputs: &[&Array], out: Out) -> Result<Array>;
+
+    /// Whether it can write its result into its first input.
+    fn writes(&self) -> bool {
+        false
+    }
+
+    /// Whether its result can be a view of its first input.
+    fn is_view(&self) -> bool {
+        false
+    }
+
+    /// The sizes among its attributes. In a program they may be symbols; when it runs they are
+    /// known.
+    fn sizes(&self) -> Dims {
+        Dims::new()
+    }
+
+    /// The same with other sizes in their place; `None` for an operation without, or for another
+    /// number of them.
+    fn with_sizes(&self, _sizes: &[Dim]) -> Option<Operation> {
+        None
+    }
 
     /// Which values its gradient rule reads.
     fn saves(&self) -> Saves {
@@ -70,8 +93,19 @@ impl Out {
 type Metas = SmallVec<[Meta; 3]>;
 type Arrays<'a> = SmallVec<[&'a Array; 4]>;
 
-/// Runs `op` on `inputs`; the result is fresh, or a view for operations that make views.
-pub(crate) fn apply(op: impl Op + 'static, inputs: &[&Tensor]) -> Result<Tensor> {
+/// Runs `op` on `inputs`; the result is fresh, or a view for operations that make views. On symbolic
+/// tensors it becomes a node of their program.
+pub(crate) fn apply<O: Op + Into<Operation> + 'static>(
+    op: O,
+    inputs: &[&Tensor],
+) -> Result<Tensor> {
+    if let Some(symbolic) = inputs.iter().find_map(|input| input.symbolic()) {
+        return graph::append(symbolic.program(), op, inputs);
+    }
+    // Of a program that all inputs are constants of, there is a size.
+    if let Some(program) = graph::program_of(&op.sizes()) {
+        return graph::append(&program, op, inputs);
+    }
     let metas = metas_of(inputs);
     let mut arrays = Arrays::new();
     inputs.iter().for_each(|tensor| arrays.push(tensor.array()));
@@ -87,18 +121,30 @@ pub(crate) fn apply(op: impl Op + 'static, inputs: &[&Tensor]) -> Result<Tensor>
         });
     }
     let mut saved = save(op.saves(), inputs);
-    saved.output = op.saves().output.then(|| (result.clone(), result.buffer.version()));
+    saved.output = op.saves().output.then(|| saved_output(&result));
     let edges = inputs.iter().map(|input| input.edge()).collect();
     let node = Node::link(Box::new(op), edges, metas, result.dtype, saved);
     Ok(Tensor::with_history(result, History::of_node(node, view)))
+}
+
+/// As [`apply`], where `beside` is: in its program if it is symbolic, whatever the inputs are.
+pub(crate) fn apply_beside<O: Op + Into<Operation> + 'static>(
+    beside: &Tensor,
+    op: O,
+    inputs: &[&Tensor],
+) -> Result<Tensor> {
+    match beside.symbolic() {
+        Some(symbolic) => graph::append(symbolic.program(), op, inputs),
+        None => apply(op, inputs),
+    }
 }
 
 /// Runs `op` on `target` and `inputs`, and writes the result into `target`.
 ///
 /// When it fails, `target` is what it was. Inputs that overlap the target in memory are copied
 /// first, so that they are read as they were.
-pub(crate) fn apply_in_place(
-    op: impl Op + 'static,
+pub(crate) fn apply_in_place<O: Op + Into<Operation> + 'static>(
+    op: O,
     target: &Tensor,
     inputs: &[&Tensor],
 ) -> Result<()> {
@@ -106,6 +152,9 @@ pub(crate) fn apply_in_place(
     let mut all: SmallVec<[&Tensor; 4]> = SmallVec::new();
     all.push(target);
     inputs.iter().for_each(|tensor| all.push(tensor));
+    if all.iter().any(|tensor| tensor.is_symbolic()) {
+        return graph::append_in_place(op, target, &all);
+    }
     let metas = metas_of(&all);
     let result = op.infer(&metas)?;
     debug_assert_eq!(result, metas[0], "{name} keeps dtype and shape");
@@ -154,7 +203,7 @@ pub(crate) fn apply_in_place(
             .collect();
         let as_read: SmallVec<[&Tensor; 4]> = as_read.iter().collect();
         let mut saved = save(saves, &as_read);
-        saved.output = saves.output.then(|| (result.clone(), result.buffer.version()));
+        saved.output = saves.output.then(|| saved_output(&result));
         let node = Node::link(Box::new(op), edges, metas, result.dtype, saved);
         target.history().set_node(node);
     }
@@ -188,6 +237,11 @@ fn is_recorded(op: &dyn Op, inputs: &[&Tensor]) -> Result<bool> {
         }
     }
     Ok(inputs.iter().any(|input| input.history().is_tracked()))
+}
+
+/// A result that the rule reads, without its history.
+fn saved_output(result: &Array) -> (Tensor, u64) {
+    (Tensor::from_array(result.clone()), result.buffer.version())
 }
 
 /// The values that the rule reads.

@@ -28,6 +28,7 @@ mod autograd;
 mod device;
 mod format;
 mod funnel;
+mod graph;
 
 pub mod interop;
 mod ops;
@@ -35,6 +36,7 @@ mod scalar;
 mod tensor;
 
 pub use autograd::{GradOptions, NoGrad, is_grad_enabled};
+pub use graph::{Jit, Plan, Program, jit, named, set_site};
 pub use half::{bf16, f16};
 pub use inlay_core::{
     DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, Slice, Symbol,

@@ -1,12 +1,13 @@
 //! The tensor that users hold.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use inlay_core::{DType, Error, Layout, Meta, Result};
+use inlay_core::{DType, Dims, Error, Layout, Meta, Result, ShapeText};
 use inlay_cpu::Element;
 
 use crate::array::Array;
 use crate::autograd::History;
+use crate::graph::Symbolic;
 use crate::{Scalar, device};
 
 /// A handle to elements of one dtype, in a shape.
@@ -14,8 +15,21 @@ use crate::{Scalar, device};
 pub struct Tensor(Arc<Inner>);
 
 struct Inner {
+    /// The elements; of a symbolic tensor, sizes alone, over no memory.
     array: Array,
     history: History,
+    symbolic: Option<Box<Symbolic>>,
+}
+
+/// A handle that does not keep its tensor.
+#[derive(Clone)]
+pub(crate) struct WeakTensor(Weak<Inner>);
+
+impl WeakTensor {
+    /// Whether it is of that tensor.
+    pub(crate) fn is(&self, tensor: &Tensor) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&tensor.0))
+    }
 }
 
 impl Tensor {
@@ -24,7 +38,40 @@ impl Tensor {
     }
 
     pub(crate) fn with_history(array: Array, history: History) -> Self {
-        Tensor(Arc::new(Inner { array, history }))
+        Tensor(Arc::new(Inner { array, history, symbolic: None }))
+    }
+
+    /// A tensor that stands for a value of a program.
+    pub(crate) fn of_value(symbolic: Symbolic, history: History) -> Self {
+        let array = symbolic.stand_in();
+        Tensor(Arc::new(Inner { array, history, symbolic: Some(Box::new(symbolic)) }))
+    }
+
+    /// The same elements or value, now, with another history.
+    pub(crate) fn again(&self, history: History) -> Self {
+        match self.symbolic() {
+            Some(symbolic) => Tensor::of_value(symbolic.again(), history),
+            None => Tensor::with_history(self.array().clone(), history),
+        }
+    }
+
+    pub(crate) fn symbolic(&self) -> Option<&Symbolic> {
+        self.0.symbolic.as_deref()
+    }
+
+    /// A number that no other living tensor has.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// A handle that does not keep the tensor.
+    pub(crate) fn downgrade(&self) -> WeakTensor {
+        WeakTensor(Arc::downgrade(&self.0))
+    }
+
+    /// Whether both touch overlapping memory.
+    pub(crate) fn overlaps(&self, other: &Tensor) -> bool {
+        !self.is_symbolic() && !other.is_symbolic() && self.array().overlaps(other.array())
     }
 
     pub(crate) fn array(&self) -> &Array {
@@ -74,12 +121,40 @@ impl Tensor {
             let (op, arg, expected) = ("to_vec", "self", T::DTYPE.name());
             return Err(Error::DType { op, arg, got: self.dtype(), expected });
         }
+        self.expect_elements("to_vec")?;
         device::load(self.array())
     }
 
     /// Dtype and shape.
     pub fn meta(&self) -> Meta {
-        self.array().meta()
+        match self.symbolic() {
+            Some(symbolic) => symbolic.meta().clone(),
+            None => self.array().meta(),
+        }
+    }
+
+    /// The sizes, of which those of a symbolic tensor may be symbols.
+    pub(crate) fn dims(&self) -> Dims {
+        self.meta().shape
+    }
+
+    /// Whether the tensor stands for a value of a [`Program`](crate::Program) and has no elements
+    /// itself.
+    pub fn is_symbolic(&self) -> bool {
+        self.symbolic().is_some()
+    }
+
+    /// Fails unless the tensor has elements; `op` is what asks for them.
+    ///
+    /// # Errors
+    /// A symbolic tensor.
+    pub fn expect_elements(&self, op: &'static str) -> Result<()> {
+        if self.is_symbolic() { Err(Error::Symbolic { op }) } else { Ok(()) }
+    }
+
+    /// Fails unless operations may write into the tensor.
+    pub(crate) fn expect_target(&self, op: &'static str, arg: &'static str) -> Result<()> {
+        if self.is_symbolic() { Ok(()) } else { self.array().expect_target(op, arg) }
     }
 
     /// The element type.
@@ -87,7 +162,11 @@ impl Tensor {
         self.array().dtype
     }
 
-    /// The sizes.
+    /// What stands in [`Tensor::shape`] for a size that is not known yet.
+    pub const UNKNOWN: usize = usize::MAX;
+
+    /// The sizes. A symbolic tensor has [`Tensor::UNKNOWN`] for those that are not known yet;
+    /// [`Tensor::meta`] tells them apart.
     pub fn shape(&self) -> &[usize] {
         self.array().shape()
     }
@@ -114,12 +193,18 @@ impl Tensor {
 
     /// Whether in-place operations may write the elements.
     pub fn is_writable(&self) -> bool {
-        self.array().buffer.is_writable()
+        self.is_symbolic() || self.array().buffer.is_writable()
     }
 }
 
 impl std::fmt::Debug for Tensor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&crate::format::text(self))
+        match self.symbolic() {
+            Some(symbolic) => {
+                let Meta { dtype, shape } = symbolic.meta();
+                write!(f, "Tensor(symbolic, shape={}, dtype={dtype})", ShapeText::of(shape))
+            }
+            None => f.write_str(&crate::format::text(self)),
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use inlay_core::{DType, Error, Layout, Result};
 
@@ -194,6 +194,17 @@ impl Buffer {
     /// Whether both are handles to the same buffer.
     pub fn same_as(&self, other: &Buffer) -> bool {
         self.id() == other.id()
+    }
+
+    /// Whether this is the only handle.
+    pub fn is_sole(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
+    /// No bytes, shared by all who have none.
+    pub fn nothing() -> Self {
+        static NOTHING: OnceLock<Buffer> = OnceLock::new();
+        NOTHING.get_or_init(|| Buffer::inline::<PADDING>(0)).clone()
     }
 
     /// Whether two views, each a layout and its element size, lie in overlapping ranges of

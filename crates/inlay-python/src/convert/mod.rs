@@ -28,6 +28,8 @@ pub(crate) struct Call<'py> {
     py: Python<'py>,
     op: &'static str,
     any_tensor: bool,
+    /// What the nodes that the call adds to a program are named.
+    label: Option<String>,
 }
 
 /// An argument as a tensor; a tensor object's own is borrowed, for a count that all threads share
@@ -45,7 +47,7 @@ enum Came<'a, 'py> {
 impl<'py> Call<'py> {
     /// A call of the operation that errors name as `op`.
     pub(crate) fn new(py: Python<'py>, op: &'static str) -> Self {
-        Call { py, op, any_tensor: false }
+        Call { py, op, any_tensor: false, label: None }
     }
 
     /// The interpreter.
@@ -56,6 +58,11 @@ impl<'py> Call<'py> {
     /// The name of the operation.
     pub(crate) fn op(&self) -> &'static str {
         self.op
+    }
+
+    /// Names the nodes that the call adds to a program.
+    pub(crate) fn set_label(&mut self, label: String) {
+        self.label = Some(label);
     }
 
     /// Whether an object is a plain number or list, which has no dtype of its own.
@@ -185,7 +192,13 @@ impl<'py> Call<'py> {
         size: usize,
         work: impl FnOnce() -> inlay::Result<T> + Send,
     ) -> PyResult<T> {
-        let work = || catch_unwind(AssertUnwindSafe(work));
+        let label = self.label.as_deref();
+        let work = || {
+            catch_unwind(AssertUnwindSafe(|| match label {
+                Some(label) => inlay::named(label, work),
+                None => work(),
+            }))
+        };
         let result = if size > KEEP_GIL { self.py.detach(work) } else { work() };
         match result {
             Ok(result) => result.map_err(|error| self.raise(&error)),

@@ -67,9 +67,13 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// The label of a node, which means nothing in an eager call but must be one.
-    pub(super) fn name(&self, object: Maybe<'_, 'py>) -> PyResult<()> {
-        self.text_or("name", Self::some(object), "").map(drop)
+    /// The name of the nodes that the call adds to a program; it means nothing in an eager call.
+    pub(super) fn name(&mut self, object: Maybe<'_, 'py>) -> PyResult<()> {
+        if let Some(object) = Self::some(object) {
+            let name = self.text_or("name", Some(object), "")?.into_owned();
+            self.set_label(name);
+        }
+        Ok(())
     }
 
     /// Whether an object is a list or tuple of arguments.

@@ -18,7 +18,15 @@ pub(super) fn binary<'py>(
     x: Object<'_, 'py>,
     y: Object<'_, 'py>,
 ) -> Given<'py> {
-    let mut call = Call::new(py, op);
+    binary_in(Call::new(py, op), make, x, y)
+}
+
+fn binary_in<'py>(
+    mut call: Call<'py>,
+    make: Binary,
+    x: Object<'_, 'py>,
+    y: Object<'_, 'py>,
+) -> Given<'py> {
     let (x, y) = pair(&mut call, x, y)?;
     let result = call.run(x.numel().max(y.numel()), || make(&x, &y))?;
     call.give(result)
@@ -50,8 +58,9 @@ macro_rules! binary_operations {
             "(x, y, name=None)"
             "($self, y, name=None)"
             => (|py, x, y, name| {
-                Call::new(py, stringify!($name)).name(name)?;
-                binary(py, stringify!($name), Tensor::$name, x, y)
+                let mut call = Call::new(py, stringify!($name));
+                call.name(name)?;
+                binary_in(call, Tensor::$name, x, y)
             })
         }
     )* };

@@ -36,6 +36,7 @@ impl PyTensor {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        crate::numpy::expect_elements(py, &self.inner, "pickle")?;
         let bytes = foreign::to_bytes(py, &self.inner).map_err(|error| raise(py, &error))?;
         let shape = PyTuple::new(py, self.inner.shape())?;
         let rebuild = py.import("inlay._inlay")?.getattr("_rebuild")?;

@@ -10,6 +10,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::dtype::{PyDType, instance};
 use crate::error::{Class, raise};
+use crate::graph::expect_sizes;
 
 pub(crate) use copies::rebuild;
 
@@ -37,10 +38,20 @@ impl PyTensor {
 
 #[pymethods]
 impl PyTensor {
-    /// The sizes, as a list.
+    /// The sizes, as a list; -1 for those of a symbolic tensor that are not known yet.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.inner.shape())
+        if !self.inner.is_symbolic() {
+            return PyList::new(py, self.inner.shape());
+        }
+        expect_sizes(self.inner.shape())?;
+        PyList::new(py, self.inner.shape().iter().map(|&size| size as isize))
+    }
+
+    /// Whether the tensor stands for a value of a program.
+    #[getter]
+    fn _is_symbolic(&self) -> bool {
+        self.inner.is_symbolic()
     }
 
     /// How many dimensions.
@@ -51,8 +62,14 @@ impl PyTensor {
 
     /// How many elements.
     #[getter]
-    fn size(&self) -> usize {
-        self.inner.numel()
+    fn size(&self) -> PyResult<isize> {
+        if self.inner.is_symbolic() {
+            expect_sizes(self.inner.shape())?;
+            if self.inner.shape().contains(&Tensor::UNKNOWN) {
+                return Ok(-1);
+            }
+        }
+        Ok(self.inner.numel() as isize)
     }
 
     /// The element type.
@@ -106,6 +123,11 @@ impl PyTensor {
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         let first = self.inner.shape().first().copied();
+        if first == Some(Tensor::UNKNOWN) && self.inner.is_symbolic() {
+            expect_sizes(self.inner.shape())?;
+            let text = "len: the size of a symbolic tensor is not known yet";
+            return Err(Class::Type.error(py, text));
+        }
         first.ok_or_else(|| Class::Type.error(py, "len: a 0-D tensor has no length"))
     }
 

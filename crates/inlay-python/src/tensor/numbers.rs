@@ -5,11 +5,12 @@ use pyo3::prelude::*;
 
 use super::PyTensor;
 use crate::error::{Class, raise};
-use crate::numpy::view;
+use crate::numpy::{expect_elements, view};
 
 impl PyTensor {
     /// The values as an array of their own, which NumPy can turn into Python objects.
-    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn values<'py>(&self, py: Python<'py>, what: &'static str) -> PyResult<Bound<'py, PyAny>> {
+        expect_elements(py, &self.inner, what)?;
         let copied = py.detach(|| match self.inner.dtype() {
             // Exact, and it spares the need of `ml_dtypes`.
             DType::BF16 => self.inner.cast(DType::F32),
@@ -19,15 +20,16 @@ impl PyTensor {
         Ok(view(&Bound::new(py, PyTensor::new(copied))?)?.into_any())
     }
 
-    fn number<'py>(&self, py: Python<'py>, what: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn number<'py>(&self, py: Python<'py>, what: &'static str) -> PyResult<Bound<'py, PyAny>> {
+        expect_elements(py, &self.inner, what)?;
         if self.inner.numel() != 1 {
             let text = format!("{what}: x has {} elements, expected 1", self.inner.numel());
             return Err(Class::Value.error(py, text));
         }
-        self.values(py)?.call_method0("item")
+        self.values(py, what)?.call_method0("item")
     }
 
-    fn real<'py>(&self, py: Python<'py>, what: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn real<'py>(&self, py: Python<'py>, what: &'static str) -> PyResult<Bound<'py, PyAny>> {
         if self.inner.dtype().kind() == Kind::Complex {
             let text = format!("{what}: x has dtype {}, expected a real one", self.inner.dtype());
             return Err(Class::Type.error(py, text));
@@ -45,7 +47,7 @@ impl PyTensor {
 
     /// The elements as nested lists of Python numbers; a 0-D tensor gives its number.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.values(py)?.call_method0("tolist")
+        self.values(py, "tolist")?.call_method0("tolist")
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {

@@ -205,7 +205,9 @@ fn seed(op: &'static str, output: &Tensor, given: Option<&Tensor>) -> Result<Ten
             expect_shape(op, "grad", &grad.meta().shape, &output.meta().shape)?;
             Ok(grad.clone())
         }
-        None if output.numel() == 1 => Tensor::ones(output.shape(), output.dtype()),
+        None if output.meta().numel().is_none_or(|count| count == 1) => {
+            output.filled(&output.dims(), true, output.dtype())
+        }
         None => {
             let got = format!("left out for a tensor of {} elements", output.numel());
             let expected = "a gradient of its shape".into();

@@ -171,9 +171,10 @@ impl Tensor {
 
     /// The same elements without their history.
     pub fn detach(&self) -> Tensor {
-        let array = self.array().clone();
-        let version = array.buffer.version();
-        Tensor::with_history(array, History::of_view(version))
+        match self.symbolic() {
+            Some(symbolic) => Tensor::of_value(symbolic.view(), History::default()),
+            None => self.again(History::of_view(self.array().buffer.version())),
+        }
     }
 
     /// Calls `hook` with the gradient of this tensor whenever backward comes by; what it returns

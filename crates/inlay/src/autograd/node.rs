@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 
 use super::history::{Hook, Leaf};
 use crate::Tensor;
-use crate::array::Array;
 use crate::funnel::Op;
 
 /// One recorded operation.
@@ -30,7 +29,7 @@ pub(crate) struct Node {
 pub(crate) struct Saved {
     pub(crate) inputs: SmallVec<[Option<(Tensor, u64)>; 3]>,
     /// Without its history, which is the node that keeps it.
-    pub(crate) output: Option<(Array, u64)>,
+    pub(crate) output: Option<(Tensor, u64)>,
 }
 
 /// Where a gradient goes.

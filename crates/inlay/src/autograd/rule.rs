@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use inlay_core::{DType, Error, Meta, Result};
+use inlay_core::{DType, Dim, Error, Meta, Result};
 use smallvec::SmallVec;
 
 use super::history::History;
@@ -67,8 +67,8 @@ impl Rule<'_> {
     }
 
     /// The sizes of input `k`.
-    pub(crate) fn shape(&self, k: usize) -> Vec<usize> {
-        self.meta(k).shape.iter().filter_map(|dim| dim.known()).collect()
+    pub(crate) fn shape(&self, k: usize) -> &[Dim] {
+        &self.meta(k).shape
     }
 
     /// How many inputs there were.
@@ -78,7 +78,7 @@ impl Rule<'_> {
 
     /// Zeros like input `k`.
     pub(crate) fn zeros(&self, k: usize) -> Result<Tensor> {
-        Tensor::zeros(&self.shape(k), self.meta(k).dtype)
+        self.upstream.filled(self.shape(k), false, self.meta(k).dtype)
     }
 
     /// Input `k`, which the operation has said it saves.
@@ -95,10 +95,9 @@ impl Rule<'_> {
     /// The result, which the operation has said it saves.
     pub(crate) fn output(&self) -> Result<Tensor> {
         match &self.saved.output {
-            Some((array, version)) => {
-                self.expect_unchanged(array, *version)?;
-                let history = History::of_node(Link::to(self.node), None);
-                Ok(Tensor::with_history(array.clone(), history))
+            Some((tensor, version)) => {
+                self.expect_unchanged(tensor.array(), *version)?;
+                Ok(tensor.again(History::of_node(Link::to(self.node), None)))
             }
             None => unreachable!("{} reads what it does not save", self.node.op.name()),
         }
@@ -118,18 +117,6 @@ impl Rule<'_> {
 }
 
 impl Tensor {
-    /// The sum over the axes along which `shape` was stretched to this one.
-    pub(crate) fn shrink_to(&self, shape: &[usize]) -> Result<Tensor> {
-        if self.shape() == shape {
-            return Ok(self.clone());
-        }
-        let extra = self.rank() - shape.len();
-        let stretched =
-            |axis: &usize| *axis < extra || (shape[axis - extra] == 1 && self.shape()[*axis] != 1);
-        let axes: Vec<i64> = (0..self.rank()).filter(stretched).map(|axis| axis as i64).collect();
-        self.sum(Some(&axes), false)?.shaped(shape)
-    }
-
     /// In a dtype that holds sums and products of many: 16-bit floats in 32 bits.
     pub(crate) fn widened(&self) -> Result<Tensor> {
         match self.dtype() {

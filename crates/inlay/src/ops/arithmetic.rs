@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use inlay_core::{Arithmetic, DType, Error, Kind, Meta, Result};
+use serde::{Deserialize, Serialize};
 
 use super::broadcast::{common, sizes, stretch};
 use crate::array::Array;
@@ -10,8 +11,8 @@ use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{Item, Tensor, device, is_grad_enabled};
 
-#[derive(Debug)]
-struct Arith(Arithmetic);
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Arith(Arithmetic);
 
 impl Op for Arith {
     fn name(&self) -> &'static str {
@@ -44,7 +45,7 @@ impl Op for Arith {
         let [a, b] = inputs else { unreachable!("two inputs") };
         let op = self.name();
         let meta = self.infer(&[a.meta(), b.meta()])?;
-        let to = Array::new(op, meta.dtype, &sizes(&meta))?;
+        let to = Array::new(op, meta.dtype, &sizes(&meta.shape))?;
         let (a, b) = (of_dtype(op, a, to.dtype)?, of_dtype(op, b, to.dtype)?);
         let stretched = |array| stretch(op, "x", array, to.shape());
         device::arithmetic(self.0, &to, &*stretched(&a)?, &*stretched(&b)?)?;
@@ -71,7 +72,7 @@ impl Op for Arith {
                     g.multiply(&x.divide(&y)?)?.divide(&y)?.negative()?
                 }
             };
-            grad.shrink_to(&rule.shape(k)).map(Some)
+            grad.shrink_to(rule.shape(k)).map(Some)
         })
     }
 }
@@ -143,11 +144,10 @@ impl Tensor {
         // What the rule reads must stay, so of what is written it gets a copy.
         let reads = op.saves() != Saves::NOTHING;
         let record = is_grad_enabled() && !(self.stop_gradient() && other.stop_gradient());
-        let operand =
-            |tensor: &Tensor| match reads && record && self.array().overlaps(tensor.array()) {
-                true => tensor.copy(),
-                false => Ok(tensor.clone()),
-            };
+        let operand = |tensor: &Tensor| match reads && record && self.overlaps(tensor) {
+            true => tensor.copy(),
+            false => Ok(tensor.clone()),
+        };
         let result = apply(op, &[&operand(self)?, &operand(other)?])?;
         self.assign(&[Item::Ellipsis], &result)?;
         Ok(self)

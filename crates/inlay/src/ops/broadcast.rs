@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims, expect_shape};
+use inlay_core::{Dim, Error, Meta, Result, ShapeText, broadcast_dims, expect_shape, may_equal};
+
+use smallvec::SmallVec;
 
 use crate::array::Array;
 
@@ -23,7 +25,7 @@ pub(super) fn expect_stretch(
         return Ok(());
     }
     match broadcast_dims(&[&x.shape, &meta.shape]) {
-        Some(shape) if shape == x.shape => Ok(()),
+        Some(shape) if may_equal(&shape, &x.shape) => Ok(()),
         _ => {
             let (got, to) = (ShapeText::of(&meta.shape), ShapeText::of(&x.shape));
             Err(Error::Broadcast { op, arg, got, to })
@@ -67,6 +69,11 @@ pub(super) fn common(op: &'static str, a: &Meta, b: &Meta) -> Result<Meta> {
 }
 
 /// The sizes of an inferred shape, all of which are known when an operation runs.
-pub(super) fn sizes(meta: &Meta) -> Vec<usize> {
-    meta.shape.iter().filter_map(|dim| dim.known()).collect()
+pub(super) fn sizes(shape: &[Dim]) -> SmallVec<[usize; 6]> {
+    shape.iter().map(|dim| known(*dim)).collect()
+}
+
+/// A size, which is known when an operation runs.
+pub(super) fn known(dim: Dim) -> usize {
+    dim.known().unwrap_or_else(|| unreachable!("a program runs once its sizes are known"))
 }

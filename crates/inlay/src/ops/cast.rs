@@ -1,14 +1,15 @@
 //! `cast`: the same numbers in another dtype.
 
 use inlay_core::{DType, Error, Kind, Meta, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct Cast {
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Cast {
     dtype: DType,
 }
 

@@ -1,6 +1,7 @@
 //! Comparisons, element by element.
 
 use inlay_core::{Comparison, DType, Error, Kind, Meta, Result};
+use serde::{Deserialize, Serialize};
 
 use super::broadcast::{common, sizes, stretch};
 use crate::array::Array;
@@ -8,8 +9,8 @@ use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct Compare(Comparison);
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Compare(Comparison);
 
 impl Op for Compare {
     fn name(&self) -> &'static str {
@@ -38,7 +39,7 @@ impl Op for Compare {
         let [a, b] = inputs else { unreachable!("two inputs") };
         let op = self.name();
         let meta = self.infer(&[a.meta(), b.meta()])?;
-        let to = Array::new(op, DType::Bool, &sizes(&meta))?;
+        let to = Array::new(op, DType::Bool, &sizes(&meta.shape))?;
         let (a, b) = (stretch(op, "x", a, to.shape())?, stretch(op, "y", b, to.shape())?);
         device::compare(self.0, &to, &a, &b)?;
         Ok(to)

@@ -1,25 +1,28 @@
 //! `concat` and `stack`: tensors one after the other.
 
-use inlay_core::{Dim, Error, Meta, Result, Slice, axis_of, expect_shape};
+use inlay_core::{Dim, Dims, Error, Meta, Result, Slice, axis_of, expect_shape};
+use serde::{Deserialize, Serialize};
 
+use super::block::Block;
+use super::operation::Name;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
-use crate::{SliceScatter, Tensor, device};
+use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct Concat {
-    name: &'static str,
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Concat {
+    name: Name,
     axis: i64,
 }
 
 impl Op for Concat {
     fn name(&self) -> &'static str {
-        self.name
+        self.name.0
     }
 
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let op = self.name;
+        let op = self.name();
         let Some(first) = inputs.first() else {
             let (got, expected) = ("empty".into(), "at least one tensor".into());
             return Err(Error::Argument { op, arg: "x", got, expected });
@@ -44,10 +47,10 @@ impl Op for Concat {
     }
 
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let axis = axis_of(self.name, "axis", self.axis, inputs[0].shape().len())?;
+        let axis = axis_of(self.name(), "axis", self.axis, inputs[0].shape().len())?;
         let mut shape = inputs[0].shape().to_vec();
         shape[axis] = inputs.iter().map(|input| input.shape()[axis]).sum();
-        let to = Array::new(self.name, inputs[0].dtype, &shape)?;
+        let to = Array::new(self.name(), inputs[0].dtype, &shape)?;
         let mut start = 0;
         for input in inputs {
             let len = input.shape()[axis];
@@ -60,17 +63,10 @@ impl Op for Concat {
     }
 
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        let axis = axis_of(self.name, "axis", self.axis, rule.g().rank())?;
-        let starts: Vec<usize> = (0..rule.arity())
-            .scan(0, |end, k| {
-                *end += rule.shape(k)[axis];
-                Some(*end - rule.shape(k)[axis])
-            })
-            .collect();
+        let axis = axis_of(self.name(), "axis", self.axis, rule.g().rank())?;
         rule.each(|k| {
-            let (start, len) = (starts[k] as i64, rule.shape(k)[axis] as i64);
-            let part = SliceScatter::new(axis as i64, Slice::new(start, start + len, 1));
-            rule.g().slice(&part).map(Some)
+            let before: Dims = (0..k).map(|k| rule.shape(k)[axis]).collect();
+            rule.g().block(&Block::after(&before, axis, rule.shape(k))).map(Some)
         })
     }
 }
@@ -81,7 +77,7 @@ impl Tensor {
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.
     pub fn concat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
-        apply(Concat { name: "concat", axis }, tensors)
+        apply(Concat { name: Name("concat"), axis }, tensors)
     }
 
     /// The tensors along a new axis before `axis`; sizes and dtypes are the same.
@@ -92,13 +88,10 @@ impl Tensor {
         let op = "stack";
         let rank = tensors.first().map_or(0, |tensor| tensor.rank()) + 1;
         let axis = axis_of(op, "axis", axis, rank)?;
-        let rows = tensors.iter().map(|tensor| {
-            expect_shape(op, "x", &tensor.meta().shape, &tensors[0].meta().shape)?;
-            let mut shape = tensor.shape().to_vec();
-            shape.insert(axis, 1);
-            tensor.shaped(&shape)
-        });
+        let rows = tensors
+            .iter()
+            .map(|tensor| tensor.fitting(op, "x", &tensors[0].dims())?.merged(axis, 0));
         let rows = rows.collect::<Result<Vec<Tensor>>>()?;
-        apply(Concat { name: op, axis: axis as i64 }, &rows.iter().collect::<Vec<_>>())
+        apply(Concat { name: Name(op), axis: axis as i64 }, &rows.iter().collect::<Vec<_>>())
     }
 }

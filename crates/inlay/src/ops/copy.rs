@@ -1,14 +1,15 @@
 //! `copy`: the same elements in fresh memory.
 
 use inlay_core::{Meta, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct Copy;
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Copy;
 
 impl Op for Copy {
     fn name(&self) -> &'static str {

@@ -1,6 +1,7 @@
 //! `diagonal_scatter`: a tensor onto the diagonal of two axes. And `diagonal`, which reads it.
 
 use inlay_core::{Dims, Error, Layout, Meta, Result, axis_of};
+use serde::{Deserialize, Serialize};
 
 use super::region::{Read, Region, Write};
 use crate::Tensor;
@@ -14,7 +15,7 @@ use crate::funnel::{apply, apply_in_place};
 /// let above = DiagonalScatter { offset: 1, ..DiagonalScatter::default() };
 /// let batched = DiagonalScatter { axis1: -2, axis2: -1, ..DiagonalScatter::default() };
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct DiagonalScatter {
     /// How far above the main diagonal, or if negative below.
     pub offset: i64,

@@ -1,13 +1,16 @@
 //! `x[...]` and `x[...] = v`: integers, slices, new axes, and at most one tensor.
 
-use inlay_core::{Dim, Dims, Error, Layout, Meta, Result, ShapeText, Slice, expect_shape};
+use inlay_core::{Dim, Dims, Error, Layout, Meta, Result, Slice};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::index_select::IndexSelect;
+use super::operation::Name;
 use super::region::{Read, Region, Write};
 use super::select_scatter::position_of;
 use super::slice_scatter::zero_step;
 use crate::funnel::{apply, apply_in_place};
+use crate::graph::within;
 use crate::{DType, Scatter, Tensor, is_grad_enabled};
 
 /// One part of an index expression.
@@ -27,10 +30,10 @@ pub enum Item {
 }
 
 /// An index expression without tensors: a region.
-#[derive(Clone, Debug)]
-struct Basic(SmallVec<[Plain; 6]>);
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Basic(SmallVec<[Plain; 6]>);
 
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 enum Plain {
     At(i64),
     Slice(Slice),
@@ -93,7 +96,8 @@ impl Region for Basic {
                 Plain::Slice(slice) => {
                     slice.resolve(0).ok_or_else(|| zero_step(op))?;
                     let len = |size| slice.resolve(size).map_or(0, |slice| slice.len);
-                    shape.push(x.shape[axis].map(len));
+                    let whole = slice == Slice::ALL;
+                    shape.push(if whole { x.shape[axis] } else { x.shape[axis].map(len) });
                     axis += 1;
                 }
                 Plain::Ellipsis => {}
@@ -183,17 +187,15 @@ fn positions(
     view: &Tensor,
     tensor: &Tensor,
     axis: usize,
-) -> Result<(Tensor, Tensor, Vec<usize>)> {
+) -> Result<(Tensor, Tensor, Dims)> {
     if tensor.dtype() != DType::Bool {
         let flat = tensor.reshape(&[-1])?;
-        return Ok((view.clone(), flat, tensor.shape().to_vec()));
+        return Ok((view.clone(), flat, tensor.dims()));
     }
-    let covered = &view.shape()[axis..axis + tensor.rank()];
-    expect_shape(op, "mask", &tensor.meta().shape, &Meta::known(DType::Bool, covered).shape)?;
-    let merged = view.shaped(&around(view, axis, tensor.rank(), &[tensor.numel()]))?;
-    let numbers = Tensor::arange(0, tensor.numel() as i64, 1, DType::I64)?;
-    let found = numbers.masked_select(&tensor.reshape(&[-1])?)?;
-    let shape = found.shape().to_vec();
+    let mask = tensor.fitting(op, "mask", &view.dims()[axis..axis + tensor.rank()])?;
+    let merged = view.merged(axis, tensor.rank())?;
+    let found = mask.true_places()?;
+    let shape = found.dims();
     Ok((merged, found, shape))
 }
 
@@ -216,7 +218,7 @@ impl Tensor {
         let view = apply(Read(basic), &[self])?;
         let Some((tensor, axis)) = tensor else { return Ok(view) };
         let (view, index, shape) = positions(op, &view, &tensor, axis)?;
-        let rows = apply(IndexSelect { name: op, axis: axis as i64 }, &[&view, &index])?;
+        let rows = apply(IndexSelect { name: Name(op), axis: axis as i64 }, &[&view, &index])?;
         rows.shaped(&around(&view, axis, 1, &shape))
     }
 
@@ -226,15 +228,23 @@ impl Tensor {
     /// As [`Tensor::index`]; also dtypes that differ, a value that does not stretch, memory that is
     /// read-only or overlaps itself. Then nothing was written.
     pub fn assign(&self, items: &[Item], value: &Tensor) -> Result<()> {
+        within("setitem", || self.write_item(items, value))
+    }
+
+    fn write_item(&self, items: &[Item], value: &Tensor) -> Result<()> {
         let op = "setitem";
         value.meta().expect_dtype_of(op, "value", &self.meta(), "x")?;
         let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
         let Some((tensor, axis)) = tensor else {
-            let shape = basic.shape(op, "x", &self.meta())?;
-            let value = stretched(value, &super::broadcast::sizes(&self.meta().with_shape(shape)))?;
+            // In a program the sizes of the part are those of a node.
+            let mut shape = basic.shape(op, "x", &self.meta())?;
+            if self.is_symbolic() {
+                shape = apply(Read(basic.clone()), &[self])?.dims();
+            }
+            let value = stretched(value, &shape)?;
             return apply_in_place(Write(basic), self, &[&value]);
         };
-        self.array().expect_target(op, "x")?;
+        self.expect_target(op, "x")?;
         let view = apply(Read(basic.clone()), &[self])?;
         let write: Box<dyn Fn(bool) -> Result<Tensor>> = if tensor.dtype() == DType::Bool {
             let (mask, value) = masked(&view, &tensor, axis, value)?;
@@ -246,7 +256,7 @@ impl Tensor {
         } else {
             let (view, index, shape) = positions(op, &view, &tensor, axis)?;
             let value = stretched(value, &around(&view, axis, 1, &shape))?;
-            let rows = value.shaped(&around(&view, axis, 1, &[index.numel()]))?;
+            let rows = value.merged(axis, shape.len())?;
             let how = Scatter::overwrite().axis(axis as i64).named(op, "value");
             Box::new(move |in_place| match in_place {
                 true => view.scatter_(&index, &rows, how).cloned(),
@@ -254,7 +264,7 @@ impl Tensor {
             })
         };
         let tracked = !self.stop_gradient() || !value.stop_gradient();
-        if tracked && is_grad_enabled() {
+        if self.is_symbolic() || (tracked && is_grad_enabled()) {
             // The tape sees writes to the tensor itself, not to a view of it.
             return apply_in_place(Write(basic), self, &[&write(false)?]);
         }
@@ -266,33 +276,30 @@ impl Tensor {
 /// view's own order: the mask's axes where they are, whole axes around.
 fn masked(view: &Tensor, mask: &Tensor, axis: usize, value: &Tensor) -> Result<(Tensor, Tensor)> {
     let op = "setitem";
-    let covered = &view.shape()[axis..axis + mask.rank()];
-    expect_shape(op, "mask", &mask.meta().shape, &Meta::known(DType::Bool, covered).shape)?;
-    let ones = mask.sum(None, false)?.to_vec::<i64>()?[0] as usize;
+    let mask = &mask.fitting(op, "mask", &view.dims()[axis..axis + mask.rank()])?;
+    let ones = match mask.is_symbolic() {
+        true => mask.true_places()?.dims()[0],
+        false => Dim::Known(mask.sum(None, false)?.to_vec::<i64>()?[0] as usize),
+    };
     let value = stretched(value, &around(view, axis, mask.rank(), &[ones]))?;
-    let mut shape = vec![1; axis];
-    shape.extend(mask.shape());
-    shape.resize(view.rank(), 1);
+    let mut shape = Dims::from_elem(Dim::Known(1), axis);
+    shape.extend_from_slice(&mask.dims());
+    shape.resize(view.rank(), Dim::Known(1));
     Ok((mask.shaped(&shape)?, value))
 }
 
 /// The shape of `view` with `covered` axes from `axis` on replaced.
-fn around(view: &Tensor, axis: usize, covered: usize, by: &[usize]) -> Vec<usize> {
-    let shape = view.shape();
-    [&shape[..axis], by, &shape[axis + covered..]].concat()
+fn around(view: &Tensor, axis: usize, covered: usize, by: &[Dim]) -> Dims {
+    let shape = view.dims();
+    [&shape[..axis], by, &shape[axis + covered..]].concat().into()
 }
 
-fn stretched(value: &Tensor, shape: &[usize]) -> Result<Tensor> {
+fn stretched(value: &Tensor, shape: &[Dim]) -> Result<Tensor> {
     // As NumPy: leading dimensions of size 1 that the part does not have may be left out.
     let extra = value.rank().saturating_sub(shape.len());
-    let value = match value.shape()[..extra].iter().all(|&size| size == 1) {
-        true if extra > 0 => value.shaped(&value.shape()[extra..])?,
+    let value = match value.dims()[..extra].iter().all(|size| size.may_equal(Dim::Known(1))) {
+        true if extra > 0 => value.shaped(&value.dims()[extra..])?,
         _ => value.clone(),
     };
-    value.broadcast_to(shape).map_err(|_| Error::Broadcast {
-        op: "setitem",
-        arg: "value",
-        got: ShapeText::of(value.shape()),
-        to: ShapeText::of(shape),
-    })
+    value.stretched_for("setitem", "value", shape)
 }

@@ -1,6 +1,7 @@
 //! `index_fill`: one value to the rows along an axis that an index names.
 
-use inlay_core::{Combine, DType, Meta, Result, axis_of};
+use inlay_core::{Combine, DType, Dim, Dims, Meta, Result, axis_of};
+use serde::{Deserialize, Serialize};
 
 use super::broadcast::{expect_single, stretch};
 use super::index_select::expect_vector_index;
@@ -10,8 +11,8 @@ use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
 use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct IndexFill {
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct IndexFill {
     axis: i64,
 }
 
@@ -42,6 +43,10 @@ impl Op for IndexFill {
         Ok(to)
     }
 
+    fn writes(&self) -> bool {
+        true
+    }
+
     fn saves(&self) -> Saves {
         Saves::inputs(&[1])
     }
@@ -62,9 +67,9 @@ impl Op for IndexFill {
 /// Which positions of an axis of `x` an index names, as a mask that stretches to `x`.
 pub(super) fn named_places(x: &Tensor, index: &Tensor, axis: i64) -> Result<Tensor> {
     let axis = axis_of("index_fill", "axis", axis, x.rank())?;
-    let mut shape = vec![1; x.rank()];
-    shape[axis] = x.shape()[axis];
-    Tensor::zeros(&shape, DType::Bool)?.index_fill(index, axis as i64, true)
+    let mut shape = Dims::from_elem(Dim::Known(1), x.rank());
+    shape[axis] = x.dims()[axis];
+    x.filled(&shape, false, DType::Bool)?.index_fill(index, axis as i64, true)
 }
 
 impl Tensor {

@@ -1,16 +1,18 @@
 //! `index_select`: rows along an axis at the positions of a 1-D index.
 
 use inlay_core::{Error, Meta, Reduce, Result, axis_of};
+use serde::{Deserialize, Serialize};
 
+use super::operation::Name;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{Scatter, Tensor, device};
 
-#[derive(Debug)]
-pub(super) struct IndexSelect {
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct IndexSelect {
     /// What the user called.
-    pub(super) name: &'static str,
+    pub(super) name: Name,
     pub(super) axis: i64,
 }
 
@@ -25,7 +27,7 @@ pub(super) fn expect_vector_index(op: &'static str, index: &Meta) -> Result<()> 
 
 impl Op for IndexSelect {
     fn name(&self) -> &'static str {
-        self.name
+        self.name.0
     }
 
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
@@ -66,6 +68,6 @@ impl Tensor {
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range.
     pub fn index_select(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
-        apply(IndexSelect { name: "index_select", axis }, &[self, index])
+        apply(IndexSelect { name: Name("index_select"), axis }, &[self, index])
     }
 }

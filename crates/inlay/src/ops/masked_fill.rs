@@ -1,6 +1,7 @@
 //! `masked_fill`: one value to the true places of a mask.
 
 use inlay_core::{Meta, Result};
+use serde::{Deserialize, Serialize};
 
 use super::broadcast::{expect_mask_for, expect_single, stretch};
 use crate::array::Array;
@@ -8,8 +9,8 @@ use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
 use crate::{Scalar, Tensor, device};
 
-#[derive(Debug)]
-struct MaskedFill;
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct MaskedFill;
 
 impl Op for MaskedFill {
     fn name(&self) -> &'static str {
@@ -32,6 +33,10 @@ impl Op for MaskedFill {
         let (to, base) = out.of(op, x)?;
         device::select(&to, &mask, &value, base)?;
         Ok(to)
+    }
+
+    fn writes(&self) -> bool {
+        true
     }
 
     fn saves(&self) -> Saves {

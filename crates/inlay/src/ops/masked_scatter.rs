@@ -1,15 +1,17 @@
 //! `masked_scatter`: elements of a source, in order, to the true places of a mask.
 
-use inlay_core::{Error, Meta, Result, Slice};
+use inlay_core::{Error, Meta, Result};
+use serde::{Deserialize, Serialize};
 
+use super::block::Block;
 use super::broadcast::{expect_mask_for, stretch};
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
-use crate::{SliceScatter, Tensor, device};
+use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct MaskedScatter;
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct MaskedScatter;
 
 impl Op for MaskedScatter {
     fn name(&self) -> &'static str {
@@ -48,6 +50,10 @@ impl Op for MaskedScatter {
         Ok(to)
     }
 
+    fn writes(&self) -> bool {
+        true
+    }
+
     fn saves(&self) -> Saves {
         Saves::inputs(&[1])
     }
@@ -59,10 +65,9 @@ impl Op for MaskedScatter {
             _ => {
                 // The source's first elements were used, in order; the rest get nothing.
                 let used = rule.g().masked_select(&mask)?;
-                let count = rule.shape(2).iter().product();
-                let all = Tensor::zeros(&[count], used.dtype())?;
-                let first = SliceScatter::new(0, Slice::new(0, used.numel() as i64, 1));
-                all.slice_scatter(&used, &first)?.shaped(&rule.shape(2)).map(Some)
+                let all = rule.zeros(2)?.reshape(&[-1])?;
+                let first = Block::first(&used.dims());
+                all.block_scatter(&used, &first)?.shaped(rule.shape(2)).map(Some)
             }
         })
     }

@@ -1,6 +1,7 @@
 //! `masked_select`: the true places of a mask, in order.
 
 use inlay_core::{Dim, Meta, Result};
+use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::broadcast::{expect_mask_for, stretch};
@@ -9,8 +10,8 @@ use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct MaskedSelect;
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct MaskedSelect;
 
 impl Op for MaskedSelect {
     fn name(&self) -> &'static str {
@@ -51,5 +52,11 @@ impl Tensor {
     /// A mask that is not bool or does not broadcast.
     pub fn masked_select(&self, mask: &Tensor) -> Result<Tensor> {
         apply(MaskedSelect, &[self, mask])
+    }
+
+    /// Where this bool tensor is true, counted in row-major order.
+    pub(super) fn true_places(&self) -> Result<Tensor> {
+        let flat = self.reshape(&[-1])?;
+        self.numbers(flat.dims()[0])?.masked_select(&flat)
     }
 }

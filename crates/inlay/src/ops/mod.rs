@@ -3,6 +3,7 @@
 //! [`Tensor`]: crate::Tensor
 
 mod arithmetic;
+mod block;
 mod broadcast;
 mod cast;
 mod compare;
@@ -17,6 +18,7 @@ mod masked_fill;
 mod masked_scatter;
 mod masked_select;
 mod nd;
+mod operation;
 mod products;
 mod put_along_axis;
 mod reduce;
@@ -26,6 +28,7 @@ mod scatter;
 mod scatter_grad;
 mod select_scatter;
 mod shape;
+mod size;
 mod slice_scatter;
 mod take_along_axis;
 #[cfg(test)]
@@ -34,6 +37,8 @@ mod triangle;
 mod triangle_indices;
 mod unary;
 mod where_;
+
+pub(crate) use operation::Operation;
 
 pub use diagonal_scatter::DiagonalScatter;
 pub use index::Item;

@@ -1,39 +1,54 @@
 //! `index_add`, `index_put`, `scatter_nd`, `scatter_nd_add`: writes that are a scatter of rows once
 //! their indices are made one.
 
-use inlay_core::{DType, Error, Meta, Reduce, Result, broadcast_dims};
+use inlay_core::{DType, Dim, Dims, Error, Meta, Reduce, Result, broadcast_dims};
+use serde::{Deserialize, Serialize};
 
-use super::broadcast::sizes;
+use smallvec::smallvec;
+
+use super::broadcast::known;
+use super::operation::{Name, Operation};
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
+use crate::graph::within;
 use crate::{Item, Scatter, Tensor, device};
 
 /// An index as `i64`, counted from the front and checked.
-#[derive(Debug)]
-struct CheckedIndex {
-    name: &'static str,
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct CheckedIndex {
+    name: Name,
     axis: usize,
-    size: usize,
+    size: Dim,
 }
 
 impl Op for CheckedIndex {
     fn name(&self) -> &'static str {
-        self.name
+        self.name.0
     }
 
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [index] = inputs else { unreachable!("one input") };
-        index.expect_index(self.name, "index")?;
+        index.expect_index(self.name(), "index")?;
         Ok(Meta { dtype: DType::I64, shape: index.shape.clone() })
     }
 
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
         let [index] = inputs else { unreachable!("one input") };
-        let positions = device::positions(self.name, "index", index, self.axis, self.size)?;
-        let to = Array::new(self.name, DType::I64, index.shape())?;
+        let positions =
+            device::positions(self.name(), "index", index, self.axis, known(self.size))?;
+        let to = Array::new(self.name(), DType::I64, index.shape())?;
         device::store(&to, positions.values())?;
         Ok(to)
+    }
+
+    fn sizes(&self) -> Dims {
+        smallvec![self.size]
+    }
+
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
+        let &[size] = sizes else { return None };
+        Some(CheckedIndex { size, ..self.clone() }.into())
     }
 
     fn is_differentiable(&self) -> bool {
@@ -50,9 +65,9 @@ pub(super) fn checked_index(
     name: &'static str,
     index: &Tensor,
     axis: usize,
-    size: usize,
+    size: Dim,
 ) -> Result<Tensor> {
-    apply(CheckedIndex { name, axis, size }, &[index])
+    apply(CheckedIndex { name: Name(name), axis, size }, &[index])
 }
 
 /// A write of rows at one flat index over the first axes of `x`.
@@ -61,7 +76,7 @@ struct Flat {
     /// How many axes the index stands for.
     axes: usize,
     /// The shape of the index before it was made flat.
-    shape: Vec<usize>,
+    shape: Dims,
 }
 
 impl Flat {
@@ -87,33 +102,28 @@ impl Flat {
                 Error::BroadcastTogether { op, a, b }
             })?;
         }
-        let shape = sizes(&shape);
-        let mut flat = Tensor::zeros(&shape, DType::I64)?;
+        let mut flat = Tensor::scalar(op, "index", 0, DType::I64)?;
         for (axis, index) in indices.iter().enumerate() {
-            let size = x.shape()[axis];
-            let step = Tensor::scalar(op, "size", size as i64, DType::I64)?;
+            let size = x.dims()[axis];
+            let step = x.count(&[size], DType::I64)?;
             flat = flat.multiply(&step)?.add(&checked_index(op, index, axis, size)?)?;
         }
+        let shape = flat.dims();
         Ok(Flat { index: flat.reshape(&[-1])?, axes: indices.len(), shape })
     }
 
     /// Of the true places of a mask over the first axes.
     fn of_mask(op: &'static str, x: &Tensor, mask: &Tensor) -> Result<Self> {
-        let covered = Meta::known(DType::Bool, x.shape().get(..mask.rank()).unwrap_or(x.shape()));
-        inlay_core::expect_shape(op, "mask", &mask.meta().shape, &covered.shape)?;
-        let numbers = Tensor::arange(0, mask.numel() as i64, 1, DType::I64)?;
-        let index = numbers.masked_select(&mask.reshape(&[-1])?)?;
-        let shape = vec![index.numel()];
+        let dims = x.dims();
+        let covered = dims.get(..mask.rank()).unwrap_or(&dims);
+        let index = mask.fitting(op, "mask", covered)?.true_places()?;
+        let shape = index.dims();
         Ok(Flat { index, axes: mask.rank(), shape })
     }
 
     /// `x` with the first axes made one.
-    fn rows(&self, op: &'static str, x: &Tensor) -> Result<Tensor> {
-        let first = &x.shape()[..self.axes];
-        let count = first.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
-        let count = count.filter(|&count| isize::try_from(count).is_ok());
-        let count = count.ok_or_else(|| Error::TooLarge { op, shape: x.shape().to_vec() })?;
-        x.shaped(&[&[count], &x.shape()[self.axes..]].concat())
+    fn rows(&self, x: &Tensor) -> Result<Tensor> {
+        x.merged(0, self.axes)
     }
 
     /// `values` stretched to one row an entry.
@@ -125,15 +135,9 @@ impl Flat {
         values: &Tensor,
     ) -> Result<Tensor> {
         values.meta().expect_dtype_of(op, arg, &x.meta(), "x")?;
-        let rest = &x.shape()[self.axes..];
-        let whole = [&self.shape, rest].concat();
-        let stretched = values.broadcast_to(&whole).map_err(|_| Error::Broadcast {
-            op,
-            arg,
-            got: inlay_core::ShapeText::of(values.shape()),
-            to: inlay_core::ShapeText::of(&whole),
-        })?;
-        stretched.shaped(&[&[self.index.numel()], rest].concat())
+        let mut whole = self.shape.clone();
+        whole.extend_from_slice(&x.dims()[self.axes..]);
+        values.stretched_for(op, arg, &whole)?.merged(0, self.shape.len())
     }
 }
 
@@ -176,10 +180,12 @@ impl Tensor {
         accumulate: bool,
     ) -> Result<Tensor> {
         let op = "index_put";
-        let flat = Flat::of_indices(op, self, indices)?;
-        let updates = flat.updates(op, "value", self, values)?;
-        let rows = flat.rows(op, self)?.scatter(&flat.index, &updates, how(op, accumulate))?;
-        rows.shaped(self.shape())
+        within(op, || {
+            let flat = Flat::of_indices(op, self, indices)?;
+            let updates = flat.updates(op, "value", self, values)?;
+            let rows = flat.rows(self)?.scatter(&flat.index, &updates, how(op, accumulate))?;
+            rows.shaped(&self.dims())
+        })
     }
 
     /// [`Tensor::index_put`] in place.
@@ -193,10 +199,12 @@ impl Tensor {
         accumulate: bool,
     ) -> Result<&Self> {
         let op = "index_put";
-        self.array().expect_target(op, "x")?;
-        let flat = Flat::of_indices(op, self, indices)?;
-        let updates = flat.updates(op, "value", self, values)?;
-        self.write_rows(op, &flat, &updates, how(op, accumulate))
+        self.expect_target(op, "x")?;
+        within(op, || {
+            let flat = Flat::of_indices(op, self, indices)?;
+            let updates = flat.updates(op, "value", self, values)?;
+            self.write_rows(&flat, &updates, how(op, accumulate))
+        })
     }
 
     /// A copy in which `x[index[i]] += updates[i]` for every row i of `index`, whose last axis names a
@@ -205,7 +213,8 @@ impl Tensor {
     /// # Errors
     /// Shapes and dtypes that don't fit, indices out of range.
     pub fn scatter_nd_add(&self, index: &Tensor, updates: &Tensor) -> Result<Tensor> {
-        scatter_nd_add("scatter_nd_add", self, index, updates)
+        let op = "scatter_nd_add";
+        within(op, || scatter_nd_add(op, self, index, updates))
     }
 
     /// Zeros of `shape` to which [`Tensor::scatter_nd_add`] has added.
@@ -216,26 +225,22 @@ impl Tensor {
         let op = "scatter_nd";
         // Named here, so that a size that can't be is an error of this operation.
         inlay_core::Layout::contiguous(op, shape, updates.dtype().size())?;
-        scatter_nd_add(op, &Tensor::zeros(shape, updates.dtype())?, index, updates)
+        let zeros = Meta::known(updates.dtype(), shape).shape;
+        let zeros = updates.filled(&zeros, false, updates.dtype())?;
+        within(op, || scatter_nd_add(op, &zeros, index, updates))
     }
 
     /// Writes rows of the first axes made one, in place; through a view of the memory where there is
     /// one and no gradient is recorded, else through a copy.
-    fn write_rows(
-        &self,
-        op: &'static str,
-        flat: &Flat,
-        updates: &Tensor,
-        how: Scatter,
-    ) -> Result<&Self> {
-        let rows = flat.rows(op, self)?;
-        let shared = rows.data_ptr() == self.data_ptr();
+    fn write_rows(&self, flat: &Flat, updates: &Tensor, how: Scatter) -> Result<&Self> {
+        let rows = flat.rows(self)?;
+        let shared = !self.is_symbolic() && rows.data_ptr() == self.data_ptr();
         let tracked = !self.stop_gradient() || !updates.stop_gradient();
         if shared && !(tracked && crate::is_grad_enabled()) {
             rows.scatter_(&flat.index, updates, how)?;
             return Ok(self);
         }
-        let written = rows.scatter(&flat.index, updates, how)?.shaped(self.shape())?;
+        let written = rows.scatter(&flat.index, updates, how)?.shaped(&self.dims())?;
         self.assign(&[Item::Ellipsis], &written)?;
         Ok(self)
     }
@@ -249,18 +254,21 @@ fn scatter_nd_add(
 ) -> Result<Tensor> {
     updates.meta().expect_dtype_of(op, "updates", &x.meta(), "x")?;
     let flat = nd_index(op, x, index)?;
-    let expected = [&flat.shape, &x.shape()[flat.axes..]].concat();
-    let expected = Meta::known(x.dtype(), &expected).shape;
-    inlay_core::expect_shape(op, "updates", &updates.meta().shape, &expected)?;
-    let rows = flat.updates(op, "updates", x, updates)?;
-    flat.rows(op, x)?.scatter(&flat.index, &rows, how(op, true))?.shaped(x.shape())
+    let mut expected = flat.shape.clone();
+    expected.extend_from_slice(&x.dims()[flat.axes..]);
+    let updates = updates.fitting(op, "updates", &expected)?;
+    let rows = flat.updates(op, "updates", x, &updates)?;
+    flat.rows(x)?.scatter(&flat.index, &rows, how(op, true))?.shaped(&x.dims())
 }
 
 /// One index for each axis out of an index whose last axis lists them.
 fn nd_index(op: &'static str, x: &Tensor, index: &Tensor) -> Result<Flat> {
     index.meta().expect_index(op, "index")?;
     index.meta().expect_rank_at_least(op, "index", 1)?;
-    let depth = index.shape()[index.rank() - 1];
+    let axis = index.rank() - 1;
+    let Dim::Known(depth) = index.dims()[axis] else {
+        return Err(Error::OpenSize { op, arg: "index", axis });
+    };
     let parts = (0..depth as i64).map(|k| index.index(&[Item::Ellipsis, Item::At(k)]));
     let parts = parts.collect::<Result<Vec<Tensor>>>()?;
     Flat::of_indices(op, x, &parts.iter().collect::<Vec<_>>())

@@ -1,6 +1,7 @@
 //! The gradients of products: each factor has that of the result, times all other factors.
 
-use inlay_core::{DType, Kind, Meta, Reduce, Result};
+use inlay_core::{DType, Dim, Kind, Meta, Reduce, Result, axis_of, expect_shape};
+use serde::{Deserialize, Serialize};
 
 use super::scan::Chain;
 use crate::array::Array;
@@ -24,7 +25,7 @@ pub(super) fn factors_gradient(
     }
     let select = |tensor: &Tensor| tensor.index_select(index, axis as i64);
     let first = first.map(select).transpose()?;
-    let others = products_of_others(x, index, g.shape()[axis], axis, first.as_ref())?;
+    let others = products_of_others(x, index, g.dims()[axis], axis, first.as_ref())?;
     select(g)?.times(&others)
 }
 
@@ -35,13 +36,13 @@ pub(super) fn base_gradient(g: &Tensor, x: &Tensor, index: &Tensor, axis: usize)
         return apply(Products { axis, of: Of::All }, &[g, x, index, g]);
     }
     let updates = x.precise()?;
-    let ones = Tensor::ones(g.shape(), updates.dtype())?;
+    let ones = g.filled(&g.dims(), true, updates.dtype())?;
     let how = Scatter::reduce(Reduce::Mul).axis(axis as i64);
     g.times(&ones.scatter(index, &updates, how)?.conjugate()?)
 }
 
 /// Which factors a gradient is multiplied by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 enum Of {
     /// All rows of the place, for the place.
     All,
@@ -52,8 +53,8 @@ enum Of {
 }
 
 /// [`factors_gradient`] or [`base_gradient`] as one step, without a gradient of its own.
-#[derive(Debug)]
-struct Products {
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Products {
     axis: usize,
     of: Of,
 }
@@ -64,7 +65,19 @@ impl Op for Products {
     }
 
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [g, x, _, _] = inputs else { unreachable!("four inputs") };
+        let [g, x, index, first] = inputs else { unreachable!("four inputs") };
+        let op = self.name();
+        axis_of(op, "axis", self.axis as i64, g.rank())?;
+        index.expect_index(op, "index")?;
+        index.expect_rank(op, "index", 1)?;
+        for (arg, other) in [("x", x), ("first", first)] {
+            other.expect_dtype_of(op, arg, g, "g")?;
+            let mut expected = g.shape.clone();
+            if arg == "x" {
+                expected[self.axis] = index.shape[0];
+            }
+            expect_shape(op, arg, &other.shape, &expected)?;
+        }
         Ok(if self.of == Of::All { g.clone() } else { x.clone() })
     }
 
@@ -98,12 +111,12 @@ impl Op for Products {
 fn products_of_others(
     x: &Tensor,
     index: &Tensor,
-    places: usize,
+    places: Dim,
     axis: usize,
     first: Option<&Tensor>,
 ) -> Result<Tensor> {
     let wide = x.precise()?;
-    let one = Tensor::ones(&[], wide.dtype())?;
+    let one = Tensor::scalar("mul", "first", true, wide.dtype())?;
     let first = first.map(Tensor::precise).transpose()?;
     let before = Chain::new(index, places, axis, false)?;
     let before = before.products_before(&wide, first.as_ref().unwrap_or(&one))?;

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use inlay_core::{
-    Combine, DType, Dim, Error, Layout, Meta, Reduce, Result, ShapeText, Slice, axis_of,
+    Combine, DType, Dim, Dims, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of,
 };
+use serde::{Deserialize, Serialize};
 
+use super::block::Block;
 use super::broadcast::{expect_stretch, stretch};
 use super::nd::checked_index;
 use super::scatter::expect_defined;
@@ -14,10 +16,10 @@ use super::take_along_axis::index_shape;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
-use crate::{SliceScatter, Tensor, device};
+use crate::{Tensor, device};
 
 /// How [`Tensor::put_along_axis`] writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct PutAlongAxis {
     axis: i64,
     combine: Combine,
@@ -104,6 +106,10 @@ impl Op for PutAlongAxis {
         Ok(to)
     }
 
+    fn writes(&self) -> bool {
+        true
+    }
+
     fn saves(&self) -> Saves {
         let (x, values, y) = reads(self.combine);
         let inputs = u32::from(x) | 1 << 1 | u32::from(values) << 2;
@@ -115,14 +121,12 @@ impl Op for PutAlongAxis {
         let shape = rule.shape(0);
         let axis = axis_of(self.name(), "axis", self.axis, shape.len())?;
         let index = rule.input(1)?;
-        let mut entries = if self.broadcast { shape.clone() } else { index.shape().to_vec() };
-        entries[axis] = index.shape()[axis];
-        let corner = entries.iter().enumerate().fold(SliceScatter::default(), |at, (k, &size)| {
-            at.and(k as i64, Slice::new(0, size as i64, 1))
-        });
+        let mut entries = if self.broadcast { Dims::from_slice(shape) } else { index.dims() };
+        entries[axis] = index.dims()[axis];
+        let corner = Block::first(&entries);
         let stretch = |values: Tensor| match self.broadcast {
-            true => values.broadcast_to(&entries),
-            false => values.slice(&corner),
+            true => values.stretched_to(&entries),
+            false => values.block(&corner),
         };
         let (read_x, read_values, read_y) = reads(self.combine);
         let is_product = matches!(self.combine, Combine::Reduce { reduce: Reduce::Mul, .. });
@@ -138,7 +142,7 @@ impl Op for PutAlongAxis {
             made: Made::default(),
             g: &g,
             index: match is_product {
-                true => flat(flat_index(&index, axis, &shape, &entries)?)?,
+                true => flat(flat_index(&index, axis, shape, &entries)?)?,
                 false => index,
             },
             x: read_x.then(|| rule.input(0).and_then(flat)).transpose()?,
@@ -148,12 +152,12 @@ impl Op for PutAlongAxis {
             y: read_y.then(|| rule.output().and_then(flat)).transpose()?,
         };
         rule.each(|k| match k {
-            0 => scattered.to_base()?.shaped(&shape).map(Some),
+            0 => scattered.to_base()?.shaped(shape).map(Some),
             _ => {
                 let grad = scattered.to_updates()?.shaped(&entries)?;
                 match self.broadcast {
-                    true => grad.shrink_to(&rule.shape(2)).map(Some),
-                    false => rule.zeros(2)?.slice_scatter(&grad, &corner).map(Some),
+                    true => grad.shrink_to(rule.shape(2)).map(Some),
+                    false => rule.zeros(2)?.block_scatter(&grad, &corner).map(Some),
                 }
             }
         })
@@ -161,21 +165,17 @@ impl Op for PutAlongAxis {
 }
 
 /// Where each entry's place is among all elements of `shape` in row-major order.
-fn flat_index(index: &Tensor, axis: usize, shape: &[usize], entries: &[usize]) -> Result<Tensor> {
-    let mut step = 1;
-    let mut flat = Tensor::zeros(entries, DType::I64)?;
-    for k in (0..shape.len()).rev() {
-        let size = shape[k];
+fn flat_index(index: &Tensor, axis: usize, shape: &[Dim], entries: &[Dim]) -> Result<Tensor> {
+    let mut flat = index.filled(entries, false, DType::I64)?;
+    for k in 0..shape.len() {
         let at = if k == axis {
-            checked_index("put_along_axis", index, axis, size)?
+            checked_index("put_along_axis", index, axis, shape[k])?
         } else {
             let mut along = vec![1; shape.len()];
-            along[k] = entries[k] as i64;
-            Tensor::arange(0, entries[k] as i64, 1, DType::I64)?.reshape(&along)?
+            along[k] = -1;
+            index.numbers(entries[k])?.reshape(&along)?
         };
-        let step_tensor = Tensor::scalar("put_along_axis", "step", step, DType::I64)?;
-        flat = flat.add(&at.multiply(&step_tensor)?)?;
-        step *= size as i64;
+        flat = flat.add(&at.multiply(&index.count(&shape[k + 1..], DType::I64)?)?)?;
     }
     Ok(flat)
 }

@@ -1,6 +1,7 @@
 //! `sum`, `mean`, `prod`, `amax`, `amin`: over all axes or some.
 
-use inlay_core::{DType, Dim, Error, Fold, Kind, Meta, Result, ShapeText, axis_of};
+use inlay_core::{DType, Dim, Dims, Error, Fold, Kind, Meta, Result, ShapeText, axis_of};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::products::factors_gradient;
@@ -9,8 +10,8 @@ use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Clone, Debug)]
-struct Reduction {
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Reduction {
     how: Fold,
     /// `None` is all.
     axes: Option<Vec<i64>>,
@@ -89,7 +90,7 @@ impl Op for Reduction {
         let [x] = inputs else { unreachable!("one input") };
         let over = self.over(x.shape().len())?;
         let meta = self.infer(&[x.meta()])?;
-        let to = Array::new(self.name(), meta.dtype, &super::broadcast::sizes(&meta))?;
+        let to = Array::new(self.name(), meta.dtype, &super::broadcast::sizes(&meta.shape))?;
         // The kernel wants the summed axes gone; with `keepdim` they are there with size 1.
         let mut layout = to.layout.clone();
         if self.keepdim {
@@ -112,22 +113,21 @@ impl Op for Reduction {
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
         let shape = rule.shape(0);
         let over = self.over(shape.len())?;
-        let kept: Vec<usize> =
-            shape.iter().zip(&over).map(|(&size, &over)| if over { 1 } else { size }).collect();
+        let kept: Dims = shape
+            .iter()
+            .zip(&over)
+            .map(|(&size, &over)| if over { Dim::Known(1) } else { size })
+            .collect();
         let g = rule.g().shaped(&kept)?;
         let grad = match self.how {
-            Fold::Sum => g.broadcast_to(&shape)?,
+            Fold::Sum => g.stretched_to(shape)?,
             Fold::Mean => {
-                let count: usize = shape
-                    .iter()
-                    .zip(&over)
-                    .filter(|(_, over)| **over)
-                    .map(|(size, _)| size)
-                    .product();
+                let summed = shape.iter().zip(&over).filter(|(_, over)| **over);
+                let summed: Dims = summed.map(|(size, _)| *size).collect();
                 let wide = g.widened()?;
                 // Of nothing there is nobody to share with, but 0 / 0 would be seen at second order.
-                let count = Tensor::scalar("mean", "count", count.max(1) as f64, wide.dtype())?;
-                wide.divide(&count)?.narrowed(g.dtype())?.broadcast_to(&shape)?
+                let count = g.count(&summed, wide.dtype())?;
+                wide.divide(&count)?.narrowed(g.dtype())?.stretched_to(shape)?
             }
             Fold::Prod => product_gradient(&g, &rule.input(0)?, &over)?,
             Fold::Amax | Fold::Amin => {
@@ -137,7 +137,7 @@ impl Op for Reduction {
                     (0..shape.len()).filter(|&axis| over[axis]).map(|axis| axis as i64).collect();
                 let count = same.cast(wide.dtype())?.sum(Some(&axes), true)?;
                 let share = wide.divide(&count)?.narrowed(g.dtype())?;
-                same.choose(&share, &Tensor::zeros(&[], g.dtype())?)?
+                same.choose(&share, &Tensor::scalar(self.name(), "x", false, g.dtype())?)?
             }
         };
         rule.each(|_| Ok(Some(grad.clone())))
@@ -151,17 +151,17 @@ fn product_gradient(g: &Tensor, x: &Tensor, over: &[bool]) -> Result<Tensor> {
     let perm: Vec<i64> =
         kept.chain((0..rank).filter(|&axis| over[axis])).map(|axis| axis as i64).collect();
     let moved = x.transpose(&perm)?;
-    let lanes: usize = (0..rank).filter(|&axis| !over[axis]).map(|axis| x.shape()[axis]).product();
-    let count = x.numel() / lanes.max(1);
-    let flat = moved.shaped(&[lanes, count])?;
-    let index = Tensor::zeros(&[count], DType::I64)?;
-    let g = g.transpose(&perm)?.shaped(&[lanes, 1])?;
+    let lanes = over.iter().filter(|over| !**over).count();
+    let flat_of = |x: &Tensor| x.merged(lanes, rank - lanes)?.merged(0, lanes);
+    let flat = flat_of(&moved)?;
+    let index = x.filled(&flat.dims()[1..], false, DType::I64)?;
+    let g = flat_of(&g.transpose(&perm)?)?;
     let grad = factors_gradient(&g, &flat, &index, 1, None)?;
     let mut back = vec![0; rank];
     for (to, &from) in perm.iter().enumerate() {
         back[from as usize] = to as i64;
     }
-    grad.shaped(moved.shape())?.transpose(&back)
+    grad.shaped(&moved.dims())?.transpose(&back)
 }
 
 macro_rules! reductions {

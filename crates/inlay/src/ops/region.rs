@@ -3,9 +3,11 @@
 
 use std::fmt;
 
-use inlay_core::{Dims, Layout, Meta, Result, expect_shape};
+use inlay_core::{Dim, Dims, Layout, Meta, Result, expect_shape};
+use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
+use super::operation::Operation;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
 use crate::device::{self, Comb};
@@ -34,13 +36,25 @@ pub(crate) trait Region: Clone + fmt::Debug + Send + Sync + 'static {
     fn comb(&self, _x: &Layout) -> Result<Option<Comb>> {
         Ok(None)
     }
+    /// As [`Op::sizes`].
+    fn sizes(&self) -> Dims {
+        Dims::new()
+    }
+    /// As [`Op::with_sizes`].
+    fn with_sizes(&self, _sizes: &[Dim]) -> Option<Self> {
+        None
+    }
 }
 
 /// Reads a region, as a view.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Read<R>(pub(crate) R);
 
-impl<R: Region> Op for Read<R> {
+impl<R: Region> Op for Read<R>
+where
+    Read<R>: Into<Operation>,
+    Write<R>: Into<Operation>,
+{
     fn name(&self) -> &'static str {
         self.0.read_name()
     }
@@ -55,6 +69,18 @@ impl<R: Region> Op for Read<R> {
         Ok(x.with_layout(self.0.layout(&x.layout)?))
     }
 
+    fn is_view(&self) -> bool {
+        true
+    }
+
+    fn sizes(&self) -> Dims {
+        self.0.sizes()
+    }
+
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
+        self.0.with_sizes(sizes).map(|region| Read(region).into())
+    }
+
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
         rule.each(|k| apply(Write(self.0.clone()), &[&rule.zeros(k)?, rule.g()]).map(Some))
     }
@@ -65,10 +91,14 @@ impl<R: Region> Op for Read<R> {
 const WIDE_TOOTH: usize = 256;
 
 /// Writes a region.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Write<R>(pub(crate) R);
 
-impl<R: Region> Op for Write<R> {
+impl<R: Region> Op for Write<R>
+where
+    Read<R>: Into<Operation>,
+    Write<R>: Into<Operation>,
+{
     fn name(&self) -> &'static str {
         self.0.write_name().0
     }
@@ -108,6 +138,18 @@ impl<R: Region> Op for Write<R> {
         parts.push((region, (*source).clone()));
         device::overlay(&to, &parts)?;
         Ok(to)
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn sizes(&self) -> Dims {
+        self.0.sizes()
+    }
+
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
+        self.0.with_sizes(sizes).map(|region| Write(region).into())
     }
 
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {

@@ -4,17 +4,22 @@
 //! own plus a factor times the row before it. Such recurrences are closed under differentiation, so
 //! products of "all the others" need no division, at any order of gradient.
 
-use inlay_core::{DType, Meta, Result, axis_of};
+use inlay_core::{DType, Dim, Dims, Error, Meta, Result, axis_of};
+use serde::{Deserialize, Serialize};
+use smallvec::smallvec;
 
+use super::block::Block;
+use super::broadcast::known;
+use super::operation::Operation;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
 /// For each entry of an index, the one before (or after) it in its chain, or the number of entries.
-#[derive(Debug)]
-struct Neighbours {
-    places: usize,
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Neighbours {
+    places: Dim,
     backwards: bool,
 }
 
@@ -26,15 +31,25 @@ impl Op for Neighbours {
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [index] = inputs else { unreachable!("one input") };
         index.expect_index(self.name(), "index")?;
+        index.expect_rank(self.name(), "index", 1)?;
         Ok(Meta { dtype: DType::I64, shape: index.shape.clone() })
     }
 
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
         let [index] = inputs else { unreachable!("one input") };
-        let positions = device::positions(self.name(), "index", index, 0, self.places)?;
+        let positions = device::positions(self.name(), "index", index, 0, known(self.places))?;
         let to = Array::new(self.name(), DType::I64, index.shape())?;
-        device::neighbours(&to, &positions, self.places, self.backwards)?;
+        device::neighbours(&to, &positions, known(self.places), self.backwards)?;
         Ok(to)
+    }
+
+    fn sizes(&self) -> Dims {
+        smallvec![self.places]
+    }
+
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
+        let &[places] = sizes else { return None };
+        Some(Neighbours { places, backwards: self.backwards }.into())
     }
 
     fn is_differentiable(&self) -> bool {
@@ -47,8 +62,8 @@ impl Op for Neighbours {
 }
 
 /// `y[i] = a[i] + c[i] * y[from[i]]` along an axis, or `a[i]` where the chain begins.
-#[derive(Clone, Copy, Debug)]
-struct Scan {
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Scan {
     axis: usize,
     backwards: bool,
 }
@@ -72,6 +87,21 @@ impl Op for Scan {
         let count = a.shape()[self.axis];
         // One past the axis stands for "none".
         let from = device::positions(self.name(), "from", from, self.axis, count + 1)?;
+        let comes_later = |(row, from): (usize, &i64)| match *from as usize {
+            from if from == count => false,
+            from => {
+                if self.backwards {
+                    from <= row
+                } else {
+                    from >= row
+                }
+            }
+        };
+        // A program from a file may say anything.
+        if from.values().iter().enumerate().any(comes_later) {
+            let (got, expected) = ("a row that is not done".into(), "one that is".into());
+            return Err(Error::Argument { op: self.name(), arg: "from", got, expected });
+        }
         let to = a.new_like(self.name())?;
         device::scan_rows(&to, a, c, self.axis, &from, self.backwards)?;
         Ok(to)
@@ -105,42 +135,42 @@ pub(super) struct Chain {
 
 impl Chain {
     /// The chains of a 1-D index into `places`.
-    pub(super) fn new(index: &Tensor, places: usize, axis: usize, backwards: bool) -> Result<Self> {
+    pub(super) fn new(index: &Tensor, places: Dim, axis: usize, backwards: bool) -> Result<Self> {
         let from = apply(Neighbours { places, backwards }, &[index])?;
         Ok(Chain { from, axis, backwards })
     }
 
     /// The same chains the other way.
     fn reversed(&self) -> Result<Self> {
-        let count = self.from.numel();
+        let count = self.from.dims();
         // Who comes from row i is the next after i: write each row's number to where it comes from.
-        let numbers = Tensor::arange(0, count as i64, 1, DType::I64)?;
-        let none = Tensor::full(&[count + 1], count as i64, DType::I64)?;
+        let numbers = self.from.numbers(count[0])?;
+        let none = self.count()?.stretched_to(&count)?;
+        // One past the rows stands for "none".
+        let none = Tensor::concat(&[&none, &self.count()?.reshape(&[1])?], 0)?;
         let next = none.scatter(&self.from, &numbers, crate::Scatter::overwrite())?;
-        let rows = crate::SliceScatter::new(0, crate::Slice::new(0, count as i64, 1));
-        Ok(Chain { from: next.slice(&rows)?, axis: self.axis, backwards: !self.backwards })
+        let from = next.block(&Block::first(&count))?;
+        Ok(Chain { from, axis: self.axis, backwards: !self.backwards })
+    }
+
+    /// How many rows there are, which stands for "none" in `from`.
+    fn count(&self) -> Result<Tensor> {
+        self.from.count(&self.from.dims(), DType::I64)
     }
 
     /// For each row of `x` the one before it, and 0 where the chain begins.
     pub(super) fn shift(&self, x: &Tensor) -> Result<Tensor> {
-        let count = self.from.numel() as i64;
         let begins = self.begins(x.rank())?;
         // Where there is none, any row will do: it is not taken.
-        let begun = self.from.equal(&Tensor::scalar("scan", "count", count, DType::I64)?)?;
-        let from = self.from.masked_fill(&begun, 0)?;
-        if count == 0 {
-            return Ok(x.clone());
-        }
+        let from = self.from.masked_fill(&self.from.equal(&self.count()?)?, 0)?;
         x.index_select(&from, self.axis as i64)?.masked_fill(&begins, 0)
     }
 
     /// Which rows begin a chain, as a mask that stretches over rows of rank `rank`.
     pub(super) fn begins(&self, rank: usize) -> Result<Tensor> {
-        let count = self.from.numel() as i64;
-        let begun = self.from.equal(&Tensor::scalar("scan", "count", count, DType::I64)?)?;
         let mut shape = vec![1; rank];
-        shape[self.axis] = count;
-        begun.reshape(&shape)
+        shape[self.axis] = -1;
+        self.from.equal(&self.count()?)?.reshape(&shape)
     }
 
     /// `y[i] = a[i] + c[i] * y[from[i]]`.
@@ -151,8 +181,8 @@ impl Chain {
     /// For each row the product of all rows before it in its chain, times `first` of its place.
     pub(super) fn products_before(&self, x: &Tensor, first: &Tensor) -> Result<Tensor> {
         let begins = self.begins(x.rank())?;
-        let start =
-            begins.choose(first, &Tensor::zeros(&[], x.dtype())?)?.broadcast_to(x.shape())?;
+        let nothing = Tensor::scalar("scan", "first", false, x.dtype())?;
+        let start = begins.choose(first, &nothing)?.stretched_to(&x.dims())?;
         self.scan(&start, &self.shift(x)?)
     }
 }

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 
 use inlay_core::{
-    Combine, Dim, Error, Meta, Reduce, Result, ShapeText, Slice, axis_of, expect_shape,
+    Combine, Dim, Dims, Error, Meta, Reduce, Result, ShapeText, Slice, axis_of, expect_shape,
 };
+use serde::{Deserialize, Serialize};
 
+use super::block::Block;
+use super::operation::Name;
 use super::scatter_grad::{Along, Made, Scattered, reads};
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply, apply_in_place};
-use crate::{SliceScatter, Tensor, device};
+use crate::{Tensor, device};
 
 /// How [`Tensor::scatter`] writes: `x[index[i]] (op)= updates[i]` along an axis.
 ///
@@ -20,11 +23,11 @@ use crate::{SliceScatter, Tensor, device};
 /// let assign = Scatter::overwrite();
 /// let mean = Scatter::reduce(Reduce::Mean).include_self(true).axis(-1);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Scatter {
     /// What the user called, and what the updates are called there.
-    name: &'static str,
-    arg: &'static str,
+    name: Name,
+    arg: Name,
     axis: i64,
     combine: Combine,
 }
@@ -32,14 +35,14 @@ pub struct Scatter {
 impl Scatter {
     /// Assign: the last update of a place wins.
     pub fn overwrite() -> Self {
-        Scatter { name: "scatter", arg: "updates", axis: 0, combine: Combine::Assign }
+        Scatter { name: Name("scatter"), arg: Name("updates"), axis: 0, combine: Combine::Assign }
     }
 
     /// Places that the index names become the reduction of their updates.
     pub fn reduce(reduce: Reduce) -> Self {
         Scatter {
-            name: "scatter",
-            arg: "updates",
+            name: Name("scatter"),
+            arg: Name("updates"),
             axis: 0,
             combine: Combine::Reduce { reduce, include_self: false },
         }
@@ -57,7 +60,7 @@ impl Scatter {
 
     /// The same under other names, for errors.
     pub(super) fn named(mut self, name: &'static str, arg: &'static str) -> Self {
-        (self.name, self.arg) = (name, arg);
+        (self.name, self.arg) = (Name(name), Name(arg));
         self
     }
 
@@ -81,12 +84,12 @@ pub(super) fn expect_defined(op: &'static str, combine: Combine, x: &Meta) -> Re
 
 impl Op for Scatter {
     fn name(&self) -> &'static str {
-        self.name
+        self.name.0
     }
 
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, index, updates] = inputs else { unreachable!("three inputs") };
-        let op = self.name();
+        let (op, arg) = (self.name(), self.arg.0);
         x.expect_rank_at_least(op, "x", 1)?;
         let axis = axis_of(op, "axis", self.axis, x.rank())?;
         index.expect_index(op, "index")?;
@@ -94,7 +97,7 @@ impl Op for Scatter {
             let expected = "0 or 1";
             return Err(Error::Rank { op, arg: "index", got: index.rank(), expected });
         }
-        updates.expect_dtype_of(op, self.arg, x, "x")?;
+        updates.expect_dtype_of(op, arg, x, "x")?;
         expect_defined(op, self.combine, x)?;
 
         let mut expected = x.shape.clone();
@@ -110,13 +113,13 @@ impl Op for Scatter {
                 {
                     if *have < least {
                         let got = ShapeText::of(&updates.shape);
-                        return Err(Error::TooShort { op, arg: self.arg, got, axis, least });
+                        return Err(Error::TooShort { op, arg, got, axis, least });
                     }
                     expected[axis] = Dim::Known(*have);
                 }
             }
         }
-        expect_shape(op, self.arg, &updates.shape, &expected)?;
+        expect_shape(op, arg, &updates.shape, &expected)?;
         Ok(x.clone())
     }
 
@@ -138,6 +141,10 @@ impl Op for Scatter {
         Ok(to)
     }
 
+    fn writes(&self) -> bool {
+        true
+    }
+
     fn saves(&self) -> Saves {
         let (x, updates, y) = reads(self.combine);
         let inputs = u32::from(x) | 1 << 1 | u32::from(updates) << 2;
@@ -149,11 +156,13 @@ impl Op for Scatter {
         let (read_x, read_updates, read_y) = reads(self.combine);
         let index = rule.input(1)?.reshape(&[-1])?;
         // The updates as rows: with the axis that a 0-D index lacks, without those past the index.
-        let mut rows = rule.shape(2);
+        let mut rows = Dims::from_slice(rule.shape(2));
         if rule.meta(1).rank() == 0 {
-            rows.insert(axis, 1);
+            rows.insert(axis, Dim::Known(1));
         }
-        let used = SliceScatter::new(axis as i64, Slice::new(0, index.numel() as i64, 1));
+        let mut used = rows.clone();
+        used[axis] = index.dims()[0];
+        let used = Block::first(&used);
         let scattered = Scattered {
             combine: self.combine,
             axis,
@@ -162,7 +171,7 @@ impl Op for Scatter {
             g: rule.g(),
             x: read_x.then(|| rule.input(0)).transpose()?,
             updates: match read_updates {
-                true => Some(rule.input(2)?.shaped(&rows)?.slice(&used)?),
+                true => Some(rule.input(2)?.shaped(&rows)?.block(&used)?),
                 false => None,
             },
             y: read_y.then(|| rule.output()).transpose()?,
@@ -172,7 +181,7 @@ impl Op for Scatter {
             0 => scattered.to_base().map(Some),
             _ => {
                 let all = rule.zeros(2)?.shaped(&rows)?;
-                all.slice_scatter(&scattered.to_updates()?, &used)?.shaped(&rule.shape(2)).map(Some)
+                all.block_scatter(&scattered.to_updates()?, &used)?.shaped(rule.shape(2)).map(Some)
             }
         })
     }

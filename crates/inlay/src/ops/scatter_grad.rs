@@ -2,12 +2,15 @@
 
 use std::cell::OnceCell;
 
-use inlay_core::{Combine, DType, Meta, Reduce, Result};
+use inlay_core::{Combine, DType, Dims, Meta, Reduce, Result, axis_of};
+use serde::{Deserialize, Serialize};
+use smallvec::smallvec;
 
 use super::products::{base_gradient, factors_gradient};
+use super::shape::BroadcastTo;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use crate::funnel::{Op, Out, apply, apply_beside};
 use crate::{PutAlongAxis, Scatter, Tensor, device};
 
 /// A scatter that has been done, as its gradient sees it.
@@ -33,7 +36,7 @@ pub(super) enum Along {
     /// A row: `scatter`.
     Rows,
     /// An element: `put_along_axis`, other than a product. Of this shape; the index may be stretched.
-    Elements { shape: Vec<usize>, broadcast: bool },
+    Elements { shape: Dims, broadcast: bool },
 }
 
 #[derive(Default)]
@@ -52,6 +55,11 @@ fn once(cell: &OnceCell<Tensor>, make: impl FnOnce() -> Result<Tensor>) -> Resul
         let _ = cell.set(made);
     }
     Ok(cell.get().unwrap_or_else(|| unreachable!("just set")))
+}
+
+/// 0, to be stretched.
+fn nothing(dtype: DType) -> Result<Tensor> {
+    Tensor::scalar("scatter", "updates", false, dtype)
 }
 
 /// What the rule of a combination reads: base, updates, result.
@@ -99,7 +107,8 @@ impl Scattered<'_> {
         match &self.along {
             Along::Rows => self.g.index_fill(&self.index, self.axis(), 0),
             Along::Elements { shape, broadcast } => {
-                let nothing = Tensor::zeros(&[], self.g.dtype())?.broadcast_to(shape)?;
+                let nothing = nothing(self.g.dtype())?;
+                let nothing = apply_beside(self.g, BroadcastTo::new(shape), &[&nothing])?;
                 let how = PutAlongAxis::assign(self.axis()).broadcast(*broadcast);
                 self.g.put_along_axis(&self.index, &nothing, how)
             }
@@ -109,7 +118,7 @@ impl Scattered<'_> {
     /// A vector along the axis, in a shape that stretches over rows.
     fn along(&self, vector: &Tensor) -> Result<Tensor> {
         let mut shape = vec![1; self.g.rank()];
-        shape[self.axis] = vector.numel() as i64;
+        shape[self.axis] = -1;
         vector.reshape(&shape)
     }
 
@@ -132,14 +141,14 @@ impl Scattered<'_> {
             Reduce::Amax | Reduce::Amin => {
                 let (x, y) = (Self::read(&self.x), Self::read(&self.y));
                 let share = self.share()?;
-                x.same_as(y)?.choose(share, &Tensor::zeros(&[], share.dtype())?)
+                x.same_as(y)?.choose(share, &nothing(share.dtype())?)
             }
         }
     }
 
     /// The gradient of the updates, one for each entry.
     pub(super) fn to_updates(&self) -> Result<Tensor> {
-        let nothing = Tensor::zeros(&[], self.g.dtype())?;
+        let nothing = nothing(self.g.dtype())?;
         let Combine::Reduce { reduce, .. } = self.combine else {
             return self.winners()?.choose(&self.select(self.g)?, &nothing);
         };
@@ -190,12 +199,14 @@ impl Scattered<'_> {
 
     /// How many values became one, for each place.
     fn counts(&self, include_self: bool) -> Result<Tensor> {
-        let one = Tensor::ones(&[], DType::I64)?;
-        let (places, ones) = match &self.along {
-            Along::Rows => (vec![self.g.shape()[self.axis]], one.broadcast_to(self.index.shape())?),
-            Along::Elements { shape, .. } => (self.g.shape().to_vec(), one.broadcast_to(shape)?),
+        let dims = self.g.dims();
+        let (places, entries) = match &self.along {
+            Along::Rows => (smallvec![dims[self.axis]], self.index.dims()),
+            Along::Elements { shape, .. } => (dims, shape.clone()),
         };
-        let own = Tensor::full(&places, i64::from(include_self), DType::I64)?;
+        let own = self.g.filled(&places, include_self, DType::I64)?;
+        let one = Tensor::scalar("scatter", "updates", 1, DType::I64)?;
+        let ones = apply_beside(self.g, BroadcastTo::new(&entries), &[&one])?;
         match &self.along {
             Along::Rows => {
                 let how = Scatter::reduce(Reduce::Sum).include_self(true);
@@ -210,22 +221,22 @@ impl Scattered<'_> {
         let y = Self::read(&self.y);
         let base = match &self.x {
             Some(x) => x.same_as(y)?.cast(DType::I64)?,
-            None => Tensor::zeros(y.shape(), DType::I64)?,
+            None => y.filled(&y.dims(), false, DType::I64)?,
         };
         self.add(&base, &self.meets()?.cast(DType::I64)?)?.cast(self.wide())
     }
 
     /// The gradient divided by `count`; places with none keep it, since nobody divides theirs.
     fn shared(&self, count: &Tensor) -> Result<Tensor> {
-        let zero = Tensor::zeros(&[], count.dtype())?;
-        let count = count.masked_fill(&count.equal(&zero)?, 1)?;
+        let none = count.equal(&nothing(count.dtype())?)?;
+        let count = count.masked_fill(&none, 1)?;
         self.g.widened()?.divide(&count)?.narrowed(self.g.dtype())
     }
 }
 
 /// Which entries of an index are the last that name their place on the `axis` of a tensor.
-#[derive(Debug)]
-struct Winners {
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Winners {
     axis: usize,
     /// A 1-D index of rows, not one of elements along the axis.
     of_rows: bool,
@@ -237,8 +248,10 @@ impl Op for Winners {
     }
 
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [_, index] = inputs else { unreachable!("two inputs") };
+        let [x, index] = inputs else { unreachable!("two inputs") };
         index.expect_index(self.name(), "index")?;
+        axis_of(self.name(), "axis", self.axis as i64, x.rank())?;
+        index.expect_rank(self.name(), "index", if self.of_rows { 1 } else { x.rank() })?;
         Ok(Meta { dtype: DType::Bool, shape: index.shape.clone() })
     }
 

@@ -1,6 +1,7 @@
 //! `select_scatter`: a tensor to one position of an axis.
 
 use inlay_core::{Dim, Dims, Error, Layout, Meta, Result, Slice, axis_of};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::region::{Region, Write};
@@ -9,7 +10,7 @@ use crate::Tensor;
 use crate::funnel::{apply, apply_in_place};
 
 /// One position of an axis; the region lacks that axis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SelectScatter {
     /// The axis.
     pub axis: i64,

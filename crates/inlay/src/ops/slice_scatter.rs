@@ -1,6 +1,7 @@
 //! `slice_scatter`: a tensor into a slice of another, on one axis or several. And slicing itself.
 
 use inlay_core::{Dims, Error, Layout, Meta, ResolvedSlice, Result, Slice, axis_of};
+use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
 use super::region::{Read, Region, Write};
@@ -16,7 +17,7 @@ use crate::funnel::{apply, apply_in_place};
 /// let rows = SliceScatter::new(0, Slice::new(2, 8, 2));
 /// let corner = rows.and(-1, Slice::new(None, 3, 1));
 /// ```
-#[derive(PartialEq, Eq, Debug, Default)]
+#[derive(PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct SliceScatter {
     axes: SmallVec<[(i64, Slice); 2]>,
 }
@@ -81,7 +82,9 @@ impl Region for SliceScatter {
             if slice.step == 0 {
                 return Err(zero_step(op));
             }
-            shape[at] = shape[at].map(|size| slice.resolve(size).map_or(0, |slice| slice.len));
+            if slice != Slice::ALL {
+                shape[at] = shape[at].map(|size| slice.resolve(size).map_or(0, |slice| slice.len));
+            }
         }
         Ok(shape)
     }

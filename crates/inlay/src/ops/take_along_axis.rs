@@ -1,14 +1,15 @@
 //! `take_along_axis`: single elements at the positions of an index of the tensor's rank.
 
 use inlay_core::{Dim, Error, Meta, Reduce, Result, ShapeText, axis_of};
+use serde::{Deserialize, Serialize};
 
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{PutAlongAxis, Tensor, device};
 
-#[derive(Debug)]
-struct TakeAlongAxis {
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct TakeAlongAxis {
     axis: i64,
     broadcast: bool,
 }

@@ -50,7 +50,7 @@ fn regions_of_unknown_sizes_are_of_unknown_sizes() {
 
 #[test]
 fn an_index_gives_its_size_to_the_result() {
-    let op = IndexSelect { name: "index_select", axis: 1 };
+    let op = IndexSelect { name: super::operation::Name("index_select"), axis: 1 };
     assert_eq!(infer(&op, &[(F, &[-1, 3]), (I, &[-1])]), Ok(vec![None, None]));
     assert_eq!(infer(&op, &[(F, &[-1, 3]), (I, &[9])]), Ok(vec![None, Some(9)]));
     let put = PutAlongAxis::assign(0);

@@ -1,14 +1,15 @@
 //! `tril` and `triu`: a triangle of each matrix, and zeros beside it.
 
 use inlay_core::{Meta, Result, Triangle};
+use serde::{Deserialize, Serialize};
 
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Clone, Copy, Debug)]
-struct KeepTriangle {
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct KeepTriangle {
     triangle: Triangle,
     diagonal: i64,
 }

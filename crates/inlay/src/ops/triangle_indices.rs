@@ -1,6 +1,7 @@
 //! `tril_indices` and `triu_indices`: where the entries of a triangle stand.
 
 use inlay_core::{DType, Dim, Error, Meta, Result, Triangle};
+use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use crate::array::Array;
@@ -8,8 +9,8 @@ use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct TriangleIndices {
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct TriangleIndices {
     triangle: Triangle,
     row: i64,
     col: i64,

@@ -1,14 +1,15 @@
 //! `negative`, `conjugate`, and the real part of a complex tensor.
 
 use inlay_core::{DType, Error, Kind, Meta, Result, Unary};
+use serde::{Deserialize, Serialize};
 
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct Pointwise(Unary);
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Pointwise(Unary);
 
 impl Op for Pointwise {
     fn name(&self) -> &'static str {
@@ -39,8 +40,8 @@ impl Op for Pointwise {
     }
 }
 
-#[derive(Debug)]
-struct Real;
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Real;
 
 impl Op for Real {
     fn name(&self) -> &'static str {
@@ -56,6 +57,10 @@ impl Op for Real {
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
         let [x] = inputs else { unreachable!("one input") };
         Ok(Array { dtype: real_dtype(x.dtype), ..(*x).clone() })
+    }
+
+    fn is_view(&self) -> bool {
+        true
     }
 
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {

@@ -1,6 +1,7 @@
 //! `where`: from one tensor or another, as a condition says.
 
 use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
+use serde::{Deserialize, Serialize};
 
 use super::broadcast::{common, sizes, stretch};
 use crate::array::Array;
@@ -8,8 +9,8 @@ use crate::autograd::{Grads, Rule, Saves};
 use crate::funnel::{Op, Out, apply};
 use crate::{Tensor, device};
 
-#[derive(Debug)]
-struct Where;
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Where;
 
 impl Op for Where {
     fn name(&self) -> &'static str {
@@ -34,7 +35,7 @@ impl Op for Where {
         let [condition, x, y] = inputs else { unreachable!("three inputs") };
         let op = self.name();
         let meta = self.infer(&[condition.meta(), x.meta(), y.meta()])?;
-        let to = Array::new(op, meta.dtype, &sizes(&meta))?;
+        let to = Array::new(op, meta.dtype, &sizes(&meta.shape))?;
         let condition = stretch(op, "condition", condition, to.shape())?;
         let (x, y) = (stretch(op, "x", x, to.shape())?, stretch(op, "y", y, to.shape())?);
         device::select(&to, &condition, &x, Some(&y))?;
@@ -47,13 +48,13 @@ impl Op for Where {
 
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
         let (g, condition) = (rule.g(), rule.input(0)?);
-        let nothing = Tensor::zeros(&[], g.dtype())?;
+        let nothing = Tensor::scalar(self.name(), "x", false, g.dtype())?;
         rule.each(|k| {
             let grad = match k {
                 1 => condition.choose(g, &nothing)?,
                 _ => condition.choose(&nothing, g)?,
             };
-            grad.shrink_to(&rule.shape(k)).map(Some)
+            grad.shrink_to(rule.shape(k)).map(Some)
         })
     }
 }

@@ -1,6 +1,8 @@
 //! The cases of `testdata/`, run on the Rust library: out of place, in place, and with every input
 //! laid out in other ways in memory.
 
+use inlay::{Program, Tensor};
+
 use crate::support::Nd;
 use crate::support::case::{self, Case, Expect, load};
 use crate::support::run::run;
@@ -13,6 +15,12 @@ fn check(op: &str) {
             check_case(case, layout, false);
             if case.has_twin {
                 check_case(case, layout, true);
+            }
+        }
+        for open in [false, true] {
+            check_static(case, open, false);
+            if case.has_twin {
+                check_static(case, open, true);
             }
         }
     }
@@ -47,6 +55,45 @@ fn check_case(case: &Case, layout: usize, in_place: bool) {
     for ((arg, tensor), before) in tensors.iter().zip(before).skip(written) {
         let (after, before) = (Nd::of_tensor(tensor).cells, before.cells);
         assert_eq!(after, before, "{name}: {arg} has changed");
+    }
+}
+
+/// The case as a program, whose sizes are declared or `open`: the same result, and the same error, be
+/// it when the program is built or when it runs.
+fn check_static(case: &Case, open: bool, in_place: bool) {
+    let name = format!("{} as a program, open sizes: {open}, in place: {in_place}", case.name);
+    let tensors = case.tensors(0);
+    let build = || {
+        let program = Program::new();
+        let mut symbols = Vec::new();
+        for (arg, tensor) in &tensors {
+            // How many axes an index of places names can't be left open.
+            let known = !open || (case.op.starts_with("scatter_nd") && arg == "index");
+            let size = |size: &usize| known.then_some(*size);
+            let shape: Vec<_> = tensor.shape().iter().map(size).collect();
+            symbols.push((arg.clone(), program.data(arg, &shape, tensor.dtype())?));
+        }
+        let result = run(case, &symbols, in_place)?;
+        let feed: Vec<_> = tensors.iter().map(|(arg, tensor)| (arg.as_str(), tensor)).collect();
+        Ok(program.run(&feed, &[&result])?.remove(0))
+    };
+    let result: inlay::Result<Tensor> = build();
+    match (&case.expect, result) {
+        (Expect::Value(expected), Ok(got)) => {
+            let (got, expected) = (Nd::of_tensor(&got), expected.clone());
+            assert_eq!(case::canonical(got), case::canonical(expected), "{name}");
+        }
+        (Expect::Error { kind, contains }, Err(error)) => {
+            let text = error.to_string();
+            assert_eq!(format!("{:?}Error", error.kind()), *kind, "{name}: {text}");
+            for word in contains {
+                // What is wrong already when the program is built is told without open sizes.
+                let told = !text.contains('?') || !word.contains(|c: char| c.is_ascii_digit());
+                assert!(!told || text.contains(word.as_str()), "{name}: {text:?} lacks {word:?}");
+            }
+        }
+        (Expect::Error { .. }, Ok(got)) => panic!("{name}: no error but {got:?}"),
+        (Expect::Value(_), Err(error)) => panic!("{name}: {error}"),
     }
 }
 

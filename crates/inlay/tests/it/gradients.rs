@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use inlay::{
-    Complex32, DType, DiagonalScatter, Error, GradOptions, Item, NoGrad, PutAlongAxis, Reduce,
-    Result, Scatter, SelectScatter, Slice, SliceScatter, Tensor, set_num_threads,
+    Complex32, DType, DiagonalScatter, Error, GradOptions, Item, NoGrad, Program, PutAlongAxis,
+    Reduce, Result, Scatter, SelectScatter, Slice, SliceScatter, Tensor, set_num_threads,
 };
 
 use crate::support::Rng;
@@ -78,6 +78,7 @@ fn compare(
 }
 
 fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
+    check_static(name, &inputs, &f);
     let leaves_of = leaves(&inputs);
     let grads = gradients(&f, &leaves_of, false).unwrap();
     let first = |inputs: &[Tensor]| Ok(loss(&f(inputs)?)?.to_vec::<f64>()?[0]);
@@ -106,6 +107,73 @@ fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
         found.into_iter().zip(&inputs).map(|(g, x)| g.unwrap_or_else(|| zeros(x))).collect();
     let value = |inputs: &[Tensor]| total(&leaves(inputs), false)?.to_vec::<f64>().map(|v| v[0]);
     compare(&format!("{name}, second order"), &value, &inputs, &second);
+}
+
+/// A function, its gradients and theirs, each weighted by what `weights` gives for it.
+fn to_second_order(
+    f: &Function,
+    inputs: &[Tensor],
+    weights: &mut dyn FnMut(&Tensor) -> Result<Tensor>,
+) -> Result<Vec<Tensor>> {
+    let mut total = |results: &[Tensor]| -> Result<Tensor> {
+        let mut sum = Tensor::zeros(&[], DType::F64)?;
+        for result in results {
+            sum = sum.add(&result.multiply(&weights(result)?)?.sum(None, false)?)?;
+        }
+        Ok(sum)
+    };
+    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    let options =
+        |create_graph| GradOptions { create_graph, allow_unused: true, retain_graph: true };
+    let owned: Vec<Tensor> = inputs.iter().map(|input| (*input).clone()).collect();
+    let mut all = vec![f(&owned)?];
+    for order in [1, 2] {
+        let loss = total(&all[if order == 1 { 0 } else { 1 }..])?;
+        if loss.stop_gradient() {
+            break;
+        }
+        let grads = Tensor::grad_of(&[&loss], &inputs, &[], options(order == 1))?;
+        all.extend(grads.into_iter().flatten());
+    }
+    Ok(all)
+}
+
+/// The same, eager and as a program whose sizes are open: the bits are the same.
+fn check_static(name: &str, inputs: &[Tensor], f: &Function) {
+    let mut given = Vec::new();
+    let eager = to_second_order(f, &leaves(inputs), &mut |result| {
+        let values: Vec<f64> = (0..result.numel()).map(|k| 0.3 + (k as f64 * 0.7).sin()).collect();
+        let weights = Tensor::from_slice(&values, result.shape())?;
+        given.push(weights.clone());
+        Ok(weights)
+    });
+    let eager = eager.unwrap();
+    let program = Program::new();
+    let data = |name: &str, like: &Tensor| {
+        program.data(name, &vec![None; like.rank()], like.dtype()).unwrap()
+    };
+    let names: Vec<String> = (0..inputs.len()).map(|k| format!("x{k}")).collect();
+    let symbols = names.iter().zip(inputs).map(|(name, x)| data(name, x).with_gradient().unwrap());
+    let symbols: Vec<Tensor> = symbols.collect();
+    let mut count = 0;
+    let built = to_second_order(f, &symbols, &mut |result| {
+        count += 1;
+        Ok(data(&format!("w{}", count - 1), result))
+    });
+    let built = built.unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(built.len(), eager.len(), "{name}");
+    let weights: Vec<String> = (0..given.len()).map(|k| format!("w{k}")).collect();
+    let feed = names.iter().zip(inputs).chain(weights.iter().zip(&given));
+    let feed: Vec<(&str, &Tensor)> = feed.map(|(name, value)| (name.as_str(), value)).collect();
+    let results = program.run(&feed, &built.iter().collect::<Vec<_>>());
+    let results = results.unwrap_or_else(|error| panic!("{name}: {error}\n{program}"));
+    for (got, want) in results.iter().zip(&eager) {
+        assert_eq!(got.shape(), want.shape(), "{name}");
+        let bits = |tensor: &Tensor| -> Vec<u64> {
+            tensor.to_vec::<f64>().unwrap().into_iter().map(f64::to_bits).collect()
+        };
+        assert_eq!(bits(got), bits(want), "{name}");
+    }
 }
 
 const REDUCTIONS: [Reduce; 5] =

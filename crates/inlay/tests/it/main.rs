@@ -3,6 +3,7 @@
 
 mod cases;
 mod gradients;
+mod graph;
 mod junk;
 mod memory;
 mod properties;

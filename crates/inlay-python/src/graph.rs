@@ -1,0 +1,469 @@
+//! Programs: the classes behind `inlay.static` and `inlay.jit`.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use inlay::{DType, Error, Plan, Program, Tensor};
+use numpy::PyUntypedArray;
+use pyo3::create_exception;
+use pyo3::exceptions::PyBaseException;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyNotImplemented, PyString};
+
+use crate::convert::{Arg, Call};
+use crate::dtype;
+use crate::error::{Class, type_name};
+use crate::tensor::PyTensor;
+
+// No Exception, so that no handler of the traced function takes it for one of its own.
+create_exception!(inlay._inlay, _SizesNeeded, PyBaseException);
+
+thread_local! {
+    /// Whether a function is being traced whose sizes are all open.
+    static TRACING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Fails when a trace asks for a size that it left open; it is then made again for known sizes.
+pub(crate) fn expect_sizes(shape: &[usize]) -> PyResult<()> {
+    if TRACING.get() && shape.contains(&Tensor::UNKNOWN) {
+        return Err(_SizesNeeded::new_err("a traced function asks for a size"));
+    }
+    Ok(())
+}
+
+/// What ends a trace for an error that says that a size must be known.
+pub(crate) fn sizes_needed(error: &Error) -> Option<PyErr> {
+    let retry = TRACING.get() && error.is_open_size();
+    retry.then(|| _SizesNeeded::new_err(error.to_string()))
+}
+
+/// Trace with open sizes or not; returns whether it was so.
+#[pyfunction]
+fn _set_tracing(tracing: bool) -> bool {
+    TRACING.replace(tracing)
+}
+
+/// The line of the innermost code outside of this package.
+fn site() -> Option<String> {
+    Python::attach(|py| {
+        let find = || -> PyResult<Option<String>> {
+            let mut frame = py.import("sys")?.getattr("_getframe")?.call0()?;
+            loop {
+                let code = frame.getattr("f_code")?;
+                let file: String = code.getattr("co_filename")?.extract()?;
+                let module = frame.getattr("f_globals")?.get_item("__name__");
+                let module = module.and_then(|name| name.extract::<String>()).unwrap_or_default();
+                if module != "inlay" && !module.starts_with("inlay.") {
+                    let line: usize = frame.getattr("f_lineno")?.extract()?;
+                    let file = file.rsplit(['/', '\\']).next().unwrap_or(&file);
+                    return Ok(Some(format!("{file}:{line}")));
+                }
+                frame = frame.getattr("f_back")?;
+                if frame.is_none() {
+                    return Ok(None);
+                }
+            }
+        };
+        // Without frames there is no line, and that is no error.
+        find().ok().flatten()
+    })
+}
+
+/// Operations that were recorded on symbolic tensors, to be run on values.
+#[pyclass(name = "Program", module = "inlay.static", frozen)]
+pub(crate) struct PyProgram {
+    inner: Program,
+}
+
+impl PyProgram {
+    /// What to fetch: symbolic tensors, names of outputs or inputs, or for None all outputs.
+    fn fetches(
+        &self,
+        call: &Call<'_>,
+        fetch_list: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<Tensor>> {
+        let Some(list) = fetch_list.filter(|list| !list.is_none()) else {
+            let outputs = self.inner.outputs();
+            if outputs.is_empty() {
+                let text = "run: fetch_list is None, and the program has no outputs";
+                return Err(Class::Value.error(call.py(), text));
+            }
+            let value = |name: &String| self.inner.value(name).map_err(|error| call.raise(&error));
+            return outputs.iter().map(value).collect();
+        };
+        let items = match list.cast::<PyTensor>().is_ok() || list.is_instance_of::<PyString>() {
+            true => vec![list.clone()],
+            false => list.try_iter()?.collect::<PyResult<Vec<_>>>()?,
+        };
+        let fetch = |item: &Bound<'_, PyAny>| {
+            if let Ok(tensor) = item.cast::<PyTensor>() {
+                return Ok(tensor.get().inner().clone());
+            }
+            match item.cast::<PyString>() {
+                Ok(name) => {
+                    self.inner.value(&name.to_string_lossy()).map_err(|error| call.raise(&error))
+                }
+                Err(_) => {
+                    let text = format!(
+                        "run: fetch_list has a {}, expected a Tensor or a name",
+                        type_name(item)
+                    );
+                    Err(Class::Type.error(call.py(), text))
+                }
+            }
+        };
+        items.iter().map(fetch).collect()
+    }
+}
+
+#[pymethods]
+impl PyProgram {
+    #[new]
+    fn new() -> Self {
+        PyProgram { inner: Program::new() }
+    }
+
+    /// A symbolic tensor that each run is fed under `name`.
+    #[pyo3(signature = (name, shape, dtype=None))]
+    fn data(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        shape: &Bound<'_, PyAny>,
+        dtype: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyTensor> {
+        let call = Call::new(py, "data");
+        let dtype = dtype::parse_optional("data", dtype.filter(|dtype| !dtype.is_none()))?;
+        let size = |item: Bound<'_, PyAny>| -> PyResult<Option<usize>> {
+            if item.is_none() {
+                return Ok(None);
+            }
+            match item.extract::<i64>() {
+                Ok(-1) => Ok(None),
+                Ok(size) if size >= 0 => Ok(Some(size as usize)),
+                _ => {
+                    let text = format!(
+                        "data: shape has {}, expected sizes of 0 or more, None or -1",
+                        item.repr()?
+                    );
+                    Err(Class::Value.error(py, text))
+                }
+            }
+        };
+        let shape = shape.try_iter()?.map(|item| size(item?)).collect::<PyResult<Vec<_>>>()?;
+        let dtype = dtype.unwrap_or(inlay::DType::F32);
+        call.run(0, || self.inner.data(name, &shape, dtype)).map(PyTensor::new)
+    }
+
+    /// The values of what is fetched, as a list, for the values of `feed`.
+    #[pyo3(signature = (feed=None, fetch_list=None, donate=false, return_numpy=true))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        feed: Option<&Bound<'py, PyDict>>,
+        fetch_list: Option<&Bound<'py, PyAny>>,
+        donate: bool,
+        return_numpy: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut call = Call::new(py, "run");
+        let fetch = self.fetches(&call, fetch_list)?;
+        let mut names: Vec<String> = Vec::new();
+        let mut tensors: Vec<Tensor> = Vec::new();
+        for (name, object) in feed.into_iter().flatten() {
+            let name = name.extract::<String>()?;
+            let dtype = self.inner.value(&name).ok().map(|value| value.dtype());
+            let tensor = match dtype {
+                Some(dtype) => call.values("feed", &object, dtype)?,
+                None => call.array("feed", &object)?,
+            };
+            tensors.push(tensor.into_owned());
+            names.push(name);
+        }
+        let feed: Vec<(&str, &Tensor)> =
+            names.iter().map(String::as_str).zip(tensors.iter()).collect();
+        let fetch: Vec<&Tensor> = fetch.iter().collect();
+        let size = tensors.iter().map(Tensor::numel).max().unwrap_or(0);
+        let results = call.run(size, || match donate {
+            true => self.inner.run_donated(&feed, &fetch),
+            false => self.inner.run(&feed, &fetch),
+        })?;
+        let give = |tensor: Tensor| match return_numpy {
+            true => Call::new(py, "run").give(tensor),
+            false => Ok(Bound::new(py, PyTensor::new(tensor))?.into_any()),
+        };
+        PyList::new(py, results.into_iter().map(give).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The plan for fetching `fetch_list`.
+    #[pyo3(signature = (fetch_list=None, donate=false))]
+    fn plan(
+        &self,
+        py: Python<'_>,
+        fetch_list: Option<&Bound<'_, PyAny>>,
+        donate: bool,
+    ) -> PyResult<PyPlan> {
+        let call = Call::new(py, "plan");
+        let fetch = self.fetches(&call, fetch_list)?;
+        let fetch: Vec<&Tensor> = fetch.iter().collect();
+        let inner = call.run(usize::MAX, || self.inner.plan(&fetch, donate))?;
+        Ok(PyPlan { inner })
+    }
+
+    /// The plan in words: steps, what is written in place, copies saved, peak memory.
+    #[pyo3(signature = (fetch_list=None, donate=false))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        fetch_list: Option<&Bound<'_, PyAny>>,
+        donate: bool,
+    ) -> PyResult<String> {
+        Ok(self.plan(py, fetch_list, donate)?.inner.to_string())
+    }
+
+    /// The program as an SVG picture, a string.
+    fn to_svg(&self) -> String {
+        self.inner.to_svg()
+    }
+
+    fn _repr_svg_(&self) -> String {
+        self.inner.to_svg()
+    }
+
+    /// Names results, so that a program that was saved can say what to fetch.
+    fn set_outputs(&self, py: Python<'_>, outputs: &Bound<'_, PyDict>) -> PyResult<()> {
+        let call = Call::new(py, "set_outputs");
+        let mut named = Vec::new();
+        for (name, tensor) in outputs {
+            let tensor = tensor.cast::<PyTensor>().map_err(|_| {
+                let text = format!("set_outputs: got a {}, expected a Tensor", type_name(&tensor));
+                Class::Type.error(py, text)
+            })?;
+            named.push((name.extract::<String>()?, tensor.get().inner().clone()));
+        }
+        let named: Vec<(&str, &Tensor)> =
+            named.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+        call.run(0, || self.inner.set_outputs(&named))
+    }
+
+    /// The names of what is fed.
+    #[getter]
+    fn inputs(&self) -> Vec<String> {
+        self.inner.inputs()
+    }
+
+    /// The names of what is fetched.
+    #[getter]
+    fn outputs(&self) -> Vec<String> {
+        self.inner.outputs()
+    }
+
+    /// Write the program, with what its outputs need, to a file.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        Call::new(py, "save").run(usize::MAX, || self.inner.save(&path))
+    }
+
+    /// Read a program from a file. A file that is damaged or was made to harm gives an error.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<PyProgram> {
+        let inner = Call::new(py, "load").run(usize::MAX, || Program::load(&path))?;
+        Ok(PyProgram { inner })
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    // A program without nodes is a program all the same.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn __str__(&self) -> String {
+        self.inner.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{:?}>", self.inner)
+    }
+}
+
+/// How the values of a program are computed for one set of results.
+#[pyclass(name = "Plan", module = "inlay.static", frozen)]
+pub(crate) struct PyPlan {
+    inner: Arc<Plan>,
+}
+
+#[pymethods]
+impl PyPlan {
+    /// How many copies of a whole tensor are saved by writing in place.
+    #[getter]
+    fn copies_saved(&self) -> usize {
+        self.inner.copies_saved()
+    }
+
+    /// The most memory that a run holds at a time beside feeds and constants, in bytes, or None while
+    /// sizes are not known.
+    #[getter]
+    fn peak_memory(&self) -> Option<usize> {
+        self.inner.peak_memory()
+    }
+
+    /// The names of the inputs that are needed, in their order.
+    #[getter]
+    fn inputs(&self) -> Vec<String> {
+        self.inner.inputs().map(str::to_owned).collect()
+    }
+
+    fn __str__(&self) -> String {
+        self.inner.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{:?}>", self.inner)
+    }
+}
+
+/// A function's traces by the dtypes and ranks of their arguments, all of them tensors and arrays.
+#[pyclass(name = "_Traces", module = "inlay._inlay", frozen)]
+#[derive(Default)]
+pub(crate) struct Traces {
+    traces: Mutex<HashMap<Kinds, Arc<Trace>>>,
+}
+
+type Kinds = Vec<(DType, usize)>;
+
+/// A plan, the arguments that it takes, and what makes the function's result of its results.
+struct Trace {
+    plan: Arc<Plan>,
+    takes: Vec<usize>,
+    rebuild: Option<Py<PyAny>>,
+}
+
+impl Trace {
+    fn run<'py>(
+        &self,
+        call: Call<'py>,
+        args: &[Arg<'_>],
+        tensors: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = call.py();
+        let feed: Vec<&Tensor> = self.takes.iter().map(|k| &*args[*k]).collect();
+        let size = feed.iter().map(|tensor| tensor.numel()).max().unwrap_or(0);
+        let mut results = call.run(size, || self.plan.call(&feed))?;
+        let give = |tensor: Tensor| match tensors {
+            true => Ok(Bound::new(py, PyTensor::new(tensor))?.into_any()),
+            false => Call::new(py, "jit").give(tensor),
+        };
+        match (&self.rebuild, results.len()) {
+            (None, 1) => give(results.remove(0)),
+            (rebuild, _) => {
+                let results = results.into_iter().map(give).collect::<PyResult<Vec<_>>>()?;
+                let results = PyList::new(py, results)?.into_any();
+                match rebuild {
+                    Some(rebuild) => rebuild.bind(py).call1((results,)),
+                    None => Ok(results),
+                }
+            }
+        }
+    }
+}
+
+/// The arguments as tensors, and whether one was; None if there are others, or if the function itself
+/// is to be called, for a gradient or another trace.
+fn plain_args<'a, 'py>(
+    call: &mut Call<'py>,
+    args: &'a [Bound<'py, PyAny>],
+) -> PyResult<Option<(Vec<Arg<'a>>, bool)>> {
+    let (mut found, mut tensors) = (Vec::with_capacity(args.len()), false);
+    for arg in args {
+        if let Ok(tensor) = arg.cast_exact::<PyTensor>() {
+            let tensor = tensor.get().inner();
+            let recorded = !tensor.stop_gradient() && inlay::is_grad_enabled();
+            if recorded || tensor.is_symbolic() {
+                return Ok(None);
+            }
+            tensors = true;
+            found.push(Arg::Borrowed(tensor));
+        } else if arg.cast::<PyUntypedArray>().is_ok() {
+            found.push(call.array("argument", arg)?);
+        } else {
+            return Ok(None);
+        }
+    }
+    Ok(Some((found, tensors)))
+}
+
+#[pymethods]
+impl Traces {
+    #[new]
+    fn new() -> Self {
+        Traces::default()
+    }
+
+    /// Keep a trace for arguments like these.
+    fn add(
+        &self,
+        py: Python<'_>,
+        args: Vec<Bound<'_, PyAny>>,
+        plan: &Bound<'_, PyPlan>,
+        takes: Vec<usize>,
+        rebuild: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let Some((found, _)) = plain_args(&mut Call::new(py, "jit"), &args)? else { return Ok(()) };
+        let kinds: Kinds = found.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
+        let trace = Trace { plan: Arc::clone(&plan.get().inner), takes, rebuild };
+        let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+        traces.insert(kinds, Arc::new(trace));
+        Ok(())
+    }
+
+    /// The function's result by the trace for arguments like these; NotImplemented if there is none.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        args: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut call = Call::new(py, "jit");
+        if let Some((found, tensors)) = plain_args(&mut call, &args)? {
+            let kinds: Kinds = found.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
+            let traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+            let trace = traces.get(&kinds).cloned();
+            drop(traces);
+            if let Some(trace) = trace {
+                return trace.run(call, &found, tensors);
+            }
+        }
+        Ok(PyNotImplemented::get(py).to_owned().into_any())
+    }
+
+    /// The result by a trace for arguments that are tensors and arrays.
+    #[staticmethod]
+    fn run<'py>(
+        py: Python<'py>,
+        args: Vec<Bound<'py, PyAny>>,
+        plan: &Bound<'py, PyPlan>,
+        takes: Vec<usize>,
+        rebuild: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut call = Call::new(py, "jit");
+        match plain_args(&mut call, &args)? {
+            Some((found, tensors)) => {
+                let trace = Trace { plan: Arc::clone(&plan.get().inner), takes, rebuild };
+                trace.run(call, &found, tensors)
+            }
+            None => Ok(PyNotImplemented::get(py).to_owned().into_any()),
+        }
+    }
+}
+
+/// Adds the classes to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    inlay::set_site(site);
+    module.add_class::<PyProgram>()?;
+    module.add_class::<PyPlan>()?;
+    module.add_class::<Traces>()?;
+    module.add("_SizesNeeded", module.py().get_type::<_SizesNeeded>())?;
+    module.add_function(wrap_pyfunction!(_set_tracing, module)?)
+}

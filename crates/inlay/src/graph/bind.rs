@@ -1,0 +1,117 @@
+//! A plan with sizes: what comes with the feeds is filled in and checked once for each set of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, Symbol, may_equal};
+
+use super::plan::{Plan, Step, Value};
+use super::program::lock;
+use crate::ops::Operation;
+
+/// Sets of sizes that are kept for a plan.
+const KEPT: usize = 8;
+
+/// Numbers of symbols.
+pub(super) type Sizes = HashMap<Symbol, usize>;
+
+/// A plan for feeds of certain shapes.
+pub(super) struct Bound {
+    feeds: Vec<Meta>,
+    pub(super) steps: Vec<Ready>,
+    /// What is known before any step has run.
+    pub(super) sizes: Sizes,
+    /// What is known of each value.
+    pub(super) metas: Vec<Meta>,
+}
+
+/// How far a step could be prepared.
+pub(super) enum Ready {
+    /// Checked, and without sizes of its own.
+    AsPlanned,
+    /// Checked; its sizes are filled in.
+    Sized(Box<Operation>),
+    /// It depends on sizes that the values of earlier steps have.
+    Late,
+}
+
+/// The operation with numbers for its symbols; `None` while one is not known.
+pub(super) fn sized(op: &Operation, sizes: &Sizes) -> Option<Option<Operation>> {
+    let dims = op.sizes();
+    if dims.is_empty() {
+        return Some(None);
+    }
+    let dims: Option<Dims> = dims
+        .iter()
+        .map(|dim| match dim {
+            Dim::Known(_) => Some(*dim),
+            Dim::Symbol(symbol) => sizes.get(symbol).copied().map(Dim::Known),
+        })
+        .collect();
+    dims.map(|dims| op.with_sizes(&dims))
+}
+
+/// Takes the sizes that a value has come with.
+pub(super) fn learn(sizes: &mut Sizes, value: &Value, shape: &[Dim]) {
+    for (symbol, axis) in &value.defines {
+        if let Some(size) = shape.get(*axis).and_then(|dim| dim.known()) {
+            sizes.insert(*symbol, size);
+        }
+    }
+}
+
+impl Plan {
+    /// The plan for feeds that are `metas`, in the order of the plan's.
+    pub(super) fn bind(&self, metas: &[Meta]) -> Result<Arc<Bound>> {
+        let mut kept = lock(&self.bound);
+        if let Some(at) = kept.iter().position(|bound| bound.feeds == metas) {
+            return Ok(Arc::clone(&kept[at]));
+        }
+        let bound = Arc::new(self.bind_anew(metas)?);
+        if kept.len() >= KEPT {
+            kept.remove(0);
+        }
+        kept.push(Arc::clone(&bound));
+        Ok(bound)
+    }
+
+    fn bind_anew(&self, feeds: &[Meta]) -> Result<Bound> {
+        let mut sizes = Sizes::new();
+        let mut metas: Vec<Meta> = self.values.iter().map(|value| value.meta.clone()).collect();
+        for (feed, meta) in self.feeds.iter().zip(feeds) {
+            let declared = &self.values[feed.value].meta;
+            if meta.dtype != declared.dtype || !may_equal(&meta.shape, &declared.shape) {
+                let (want, got) = (text(declared), text(meta));
+                let problem = format!("is {got}, expected {want}");
+                return Err(Error::Feed { arg: "feed", name: feed.name.clone(), problem });
+            }
+            learn(&mut sizes, &self.values[feed.value], &meta.shape);
+            metas[feed.value] = meta.clone();
+        }
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            steps.push(self.prepare(step, &mut metas, &mut sizes)?);
+        }
+        Ok(Bound { feeds: feeds.to_vec(), steps, sizes, metas })
+    }
+
+    fn prepare(&self, step: &Step, metas: &mut [Meta], sizes: &mut Sizes) -> Result<Ready> {
+        let inputs: Vec<Meta> = step.inputs.iter().map(|input| metas[*input].clone()).collect();
+        let known = |meta: &Meta| meta.shape.iter().all(|dim| dim.known().is_some());
+        let op = sized(&step.op, sizes).filter(|_| inputs.iter().all(known));
+        let Some(op) = op else {
+            // What it can say of its shape was said when the program was built.
+            return Ok(Ready::Late);
+        };
+        let found = op.as_ref().unwrap_or(&step.op).infer(&inputs);
+        let meta = found.map_err(|error| step.site.locate(error))?;
+        learn(sizes, &self.values[step.value], &meta.shape);
+        metas[step.value] = meta;
+        Ok(op.map_or(Ready::AsPlanned, |op| Ready::Sized(Box::new(op))))
+    }
+}
+
+/// `float32 [2, ?]`.
+pub(super) fn text(meta: &Meta) -> String {
+    format!("{} {}", meta.dtype, ShapeText::of(&meta.shape))
+}

@@ -1,0 +1,356 @@
+//! Programs in files: a header with the version of the schema, then the nodes, then a checksum.
+//!
+//! A file is read as if its calls were made again, so that nothing in it is believed: every node is
+//! inferred anew, and every size that it names must be that of an axis before it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use inlay_core::{DType, Dim, Dims, Error, Meta, Result, Symbol};
+use serde::{Deserialize, Serialize};
+
+use super::plan::needed;
+use super::program::{Graph, Id, Program, What};
+use super::site::Site;
+use crate::array::Array;
+use crate::device;
+use crate::ops::Operation;
+
+const MAGIC: &[u8; 8] = b"inlayprg";
+
+/// Of the schema below, and of the operations in it.
+const VERSION: u16 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    nodes: Vec<FileNode>,
+    outputs: Vec<(String, Id)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FileNode {
+    what: FileWhat,
+    inputs: Vec<Id>,
+    name: Option<String>,
+    line: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum FileWhat {
+    Data {
+        name: String,
+        dtype: DType,
+        shape: Vec<Option<u64>>,
+    },
+    Constant {
+        dtype: DType,
+        shape: Vec<u64>,
+        bytes: Vec<u8>,
+    },
+    /// Symbols among its sizes are numbered by where they come from: node and axis.
+    Op(Box<Operation>),
+}
+
+/// Bits of a symbol's number that are its axis.
+const AXIS_BITS: u32 = 16;
+
+fn damaged(problem: impl Into<String>) -> Error {
+    Error::File { op: "load", problem: problem.into() }
+}
+
+impl Program {
+    /// The program as bytes, with what its outputs need; see [`Program::set_outputs`].
+    ///
+    /// # Errors
+    /// A program without outputs.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let op = "save";
+        let graph = self.graph();
+        if graph.outputs.is_empty() {
+            let problem = "the program has no outputs: name them first".into();
+            return Err(Error::File { op, problem });
+        }
+        let fetch: Vec<Id> = graph.outputs.iter().map(|(_, id)| *id).collect();
+        let mut live = needed(&graph, &fetch);
+        // Inputs stay, used or not: they are what callers know.
+        graph.data.values().for_each(|id| live[*id as usize] = true);
+        let mut moved = vec![Id::MAX; graph.nodes.len()];
+        let mut nodes = Vec::new();
+        for (id, node) in graph.nodes.iter().enumerate().filter(|(id, _)| live[*id]) {
+            moved[id] = nodes.len() as Id;
+            let what = match &node.what {
+                What::Data(name) => FileWhat::Data {
+                    name: name.clone(),
+                    dtype: node.meta.dtype,
+                    shape: node.meta.shape.iter().map(|dim| Some(dim.known()? as u64)).collect(),
+                },
+                What::Constant(array) => FileWhat::Constant {
+                    dtype: array.dtype,
+                    shape: array.shape().iter().map(|&size| size as u64).collect(),
+                    bytes: device::load_bytes(array)?,
+                },
+                What::Op(operation) => FileWhat::Op(Box::new(numbered(&graph, operation, &moved))),
+            };
+            nodes.push(FileNode {
+                what,
+                inputs: node.inputs.iter().map(|input| moved[*input as usize]).collect(),
+                name: node.site.name.as_deref().map(str::to_owned),
+                line: node.site.line.as_deref().map(str::to_owned),
+            });
+        }
+        let outputs =
+            graph.outputs.iter().map(|(name, id)| (name.clone(), moved[*id as usize])).collect();
+        encode(&File { nodes, outputs })
+    }
+
+    /// The program of bytes that [`Program::to_bytes`] made.
+    ///
+    /// # Errors
+    /// Bytes that are no program, are damaged, of another version, or don't make sense.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
+        let file = decode(bytes)?;
+        let mut graph = Graph::default();
+        for (at, node) in file.nodes.into_iter().enumerate() {
+            read_node(&mut graph, node).map_err(|error| damaged(format!("node {at}: {error}")))?;
+        }
+        for (name, id) in file.outputs {
+            if id as usize >= graph.nodes.len() {
+                return Err(damaged(format!("output {name:?} is no node")));
+            }
+            graph.outputs.push((name, id));
+        }
+        Ok(Program::of_graph(graph))
+    }
+
+    /// Writes the program to a file.
+    ///
+    /// # Errors
+    /// As [`Program::to_bytes`]; also what the file system says.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let (path, bytes) = (path.as_ref(), self.to_bytes()?);
+        std::fs::write(path, bytes).map_err(|error| Error::File {
+            op: "save",
+            problem: format!("{}: {error}", path.display()),
+        })
+    }
+
+    /// Reads a program from a file.
+    ///
+    /// # Errors
+    /// As [`Program::from_bytes`]; also what the file system says.
+    pub fn load(path: impl AsRef<Path>) -> Result<Program> {
+        let path = path.as_ref();
+        let bytes =
+            std::fs::read(path).map_err(|error| damaged(format!("{}: {error}", path.display())))?;
+        Program::from_bytes(&bytes)
+    }
+}
+
+/// The operation with the symbols of a file.
+fn numbered(graph: &Graph, operation: &Operation, moved: &[Id]) -> Operation {
+    let dims = operation.sizes();
+    let number = |symbol: &Symbol| {
+        let (node, axis) = graph.sizes.get(symbol).copied().unwrap_or((0, 0));
+        Symbol::numbered(u64::from(moved[node as usize]) << AXIS_BITS | axis as u64)
+    };
+    let dims: Dims = dims
+        .iter()
+        .map(|dim| match dim {
+            Dim::Known(_) => *dim,
+            Dim::Symbol(symbol) => Dim::Symbol(number(symbol)),
+        })
+        .collect();
+    if dims.is_empty() {
+        return operation.clone();
+    }
+    operation.with_sizes(&dims).unwrap_or_else(|| operation.clone())
+}
+
+fn encode(file: &File) -> Result<Vec<u8>> {
+    let problem = |error: postcard::Error| Error::File { op: "save", problem: error.to_string() };
+    let crc = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
+    let body = postcard::to_allocvec_crc32(file, crc.digest()).map_err(problem)?;
+    Ok([MAGIC.as_slice(), &VERSION.to_le_bytes(), &body].concat())
+}
+
+fn decode(bytes: &[u8]) -> Result<File> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| damaged("this is no program of Inlay"))?;
+    let (version, body) =
+        rest.split_first_chunk::<2>().ok_or_else(|| damaged("the file is cut short"))?;
+    let version = u16::from_le_bytes(*version);
+    if version != VERSION {
+        return Err(damaged(format!(
+            "the file has version {version}, this library reads {VERSION}"
+        )));
+    }
+    let crc = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
+    postcard::from_bytes_crc32(body, crc.digest())
+        .map_err(|error| damaged(format!("the file is damaged: {error}")))
+}
+
+/// Adds a node of a file, if it makes sense.
+fn read_node(graph: &mut Graph, node: FileNode) -> Result<()> {
+    let next = graph.nodes.len();
+    if node.inputs.iter().any(|input| *input as usize >= next) {
+        return Err(damaged("it reads a node that comes later"));
+    }
+    let site = Site { name: node.name.map(Arc::from), line: node.line.map(Arc::from) };
+    let size = |size: u64| usize::try_from(size).map_err(|_| damaged("a size is too large"));
+    let (what, meta) = match node.what {
+        FileWhat::Data { name, dtype, shape } => {
+            if name.is_empty() || graph.data.insert(name.clone(), next as Id).is_some() {
+                return Err(damaged(format!("the name {name:?} can't be used")));
+            }
+            let dim =
+                |dim: Option<u64>| dim.map_or(Ok(Dim::unknown()), |n| size(n).map(Dim::Known));
+            let shape = shape.into_iter().map(dim).collect::<Result<Dims>>()?;
+            (What::Data(name), Meta { dtype, shape })
+        }
+        FileWhat::Constant { dtype, shape, bytes } => {
+            let shape = shape.into_iter().map(size).collect::<Result<Vec<usize>>>()?;
+            let layout = inlay_core::Layout::contiguous("load", &shape, dtype.size())?;
+            if layout.numel().checked_mul(dtype.size()) != Some(bytes.len()) {
+                return Err(damaged("a constant has another size than its shape"));
+            }
+            if dtype == DType::Bool && bytes.iter().any(|byte| *byte > 1) {
+                return Err(damaged("a bool is neither true nor false"));
+            }
+            let array = Array::new("load", dtype, &shape)?;
+            device::store_bytes(&array, &bytes)?;
+            let meta = array.meta();
+            (What::Constant(array), meta)
+        }
+        FileWhat::Op(operation) => {
+            let operation = resolved(graph, *operation)?;
+            if operation.arity().is_some_and(|arity| arity != node.inputs.len()) {
+                return Err(damaged("it has another number of inputs than its operation takes"));
+            }
+            let inputs: Vec<Meta> =
+                node.inputs.iter().map(|input| graph.node(*input).meta.clone()).collect();
+            let meta = operation.infer(&inputs)?;
+            (What::Op(operation), meta)
+        }
+    };
+    graph.push(what, &node.inputs, meta, site).map(drop)
+}
+
+/// The operation of a file with the symbols of the graph.
+fn resolved(graph: &Graph, operation: Operation) -> Result<Operation> {
+    let dims = operation.sizes();
+    if dims.is_empty() {
+        return Ok(operation);
+    }
+    let resolve = |dim: &Dim| {
+        let Dim::Symbol(symbol) = dim else { return Ok(*dim) };
+        let (node, axis) =
+            (symbol.number() >> AXIS_BITS, symbol.number() as usize & ((1 << AXIS_BITS) - 1));
+        let node = usize::try_from(node).ok().and_then(|node| graph.nodes.get(node));
+        let found = node.and_then(|node| node.meta.shape.get(axis)).copied();
+        found.ok_or_else(|| damaged("it names a size that is not there"))
+    };
+    let dims = dims.iter().map(resolve).collect::<Result<Dims>>()?;
+    operation.with_sizes(&dims).ok_or_else(|| damaged("its sizes can't be filled in"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GradOptions, Item, Reduce, Scatter, Slice, Tensor};
+
+    fn dims(rank: usize) -> Vec<Option<usize>> {
+        vec![None; rank]
+    }
+
+    /// A program of many operations, some of whose sizes are symbols, and what to feed it.
+    fn program() -> (Program, Vec<(&'static str, Tensor)>) {
+        let program = Program::new();
+        let x = program.data("x", &dims(2), DType::F64).unwrap().with_gradient().unwrap();
+        let u = program.data("u", &dims(2), DType::F64).unwrap().with_gradient().unwrap();
+        let index = program.data("index", &dims(1), DType::I64).unwrap();
+        let mask = program.data("mask", &dims(2), DType::Bool).unwrap();
+        let mut total = Tensor::zeros(&[], DType::F64).unwrap();
+        for reduce in [Reduce::Sum, Reduce::Mul, Reduce::Mean, Reduce::Amax] {
+            let y = x.scatter(&index, &u, Scatter::reduce(reduce).include_self(true)).unwrap();
+            let y = y.masked_scatter(&mask, &u).unwrap();
+            let last = y.index(&[Item::Slice(Slice::ALL), Item::At(-1)]).unwrap();
+            total = total.add(&last.prod(None, false).unwrap()).unwrap();
+            total = total.add(&y.masked_select(&mask).unwrap().sum(None, false).unwrap()).unwrap();
+        }
+        let options = GradOptions { create_graph: true, ..GradOptions::default() };
+        let grads = Tensor::grad_of(&[&total], &[&x, &u], &[], options).unwrap();
+        let [Some(dx), Some(du)] = grads.as_slice() else { panic!("both are used") };
+        program.set_outputs(&[("total", &total), ("dx", dx), ("du", du)]).unwrap();
+        let values: Vec<f64> = (0..12).map(|k| f64::from(k) * 0.25 + 0.5).collect();
+        let feed = vec![
+            ("x", Tensor::from_slice(&values, &[4, 3]).unwrap()),
+            ("u", Tensor::from_slice(&values[..6], &[2, 3]).unwrap()),
+            ("index", Tensor::from_slice(&[1i64, 1], &[2]).unwrap()),
+            ("mask", Tensor::from_slice(&[true, false, false], &[1, 3]).unwrap()),
+        ];
+        (program, feed)
+    }
+
+    fn results(program: &Program, feed: &[(&str, Tensor)]) -> Result<Vec<Vec<f64>>> {
+        let feed: Vec<(&str, &Tensor)> = feed.iter().map(|(name, value)| (*name, value)).collect();
+        let outputs = program.outputs();
+        let fetch = outputs.iter().map(|name| program.value(name)).collect::<Result<Vec<_>>>()?;
+        let found = program.run(&feed, &fetch.iter().collect::<Vec<_>>())?;
+        found.iter().map(Tensor::to_vec::<f64>).collect()
+    }
+
+    #[test]
+    fn a_program_is_the_same_after_a_file() {
+        let (program, feed) = program();
+        let again = Program::from_bytes(&program.to_bytes().unwrap()).unwrap();
+        assert_eq!(results(&again, &feed), results(&program, &feed));
+        assert_eq!(again.inputs(), ["x", "u", "index", "mask"]);
+        assert_eq!(again.to_bytes().unwrap(), program.to_bytes().unwrap());
+    }
+
+    #[test]
+    fn files_that_were_made_to_harm_are_errors_or_programs() {
+        let (program, feed) = program();
+        let whole = program.to_bytes().unwrap();
+        let head = MAGIC.len() + size_of_val(&VERSION);
+        let body = &whole[head..whole.len() - 4];
+        let mut state = 0x2545_F491_4F6C_DD1D_u64;
+        let mut random = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % below as u64) as usize
+        };
+        let (mut read, mut ran) = (0, 0);
+        for _ in 0..4000 {
+            let mut body = body.to_vec();
+            for _ in 0..=random(3) {
+                let at = random(body.len());
+                match random(4) {
+                    0 => body[at] = 0xff,
+                    1 => drop(body.remove(at)),
+                    2 => body.insert(at, random(256) as u8),
+                    _ => body[at] ^= 1 << random(8),
+                }
+            }
+            // With a checksum that is right, so that what follows sees it.
+            let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI).checksum(&body).to_le_bytes();
+            let bytes = [&whole[..head], &body, &sum].concat();
+            if let Ok(program) = Program::from_bytes(&bytes) {
+                read += 1;
+                ran += usize::from(results(&program, &feed).is_ok());
+            }
+        }
+        assert!(read > ran && ran > 0, "{read} were read, {ran} ran");
+    }
+
+    #[test]
+    fn other_versions_and_other_files_are_errors() {
+        let (program, _) = program();
+        let mut bytes = program.to_bytes().unwrap();
+        bytes[MAGIC.len()] += 1;
+        let text = Program::from_bytes(&bytes).unwrap_err().to_string();
+        assert_eq!(text, "load: the file has version 2, this library reads 1");
+        let text = Program::from_bytes(b"PK\x03\x04").unwrap_err().to_string();
+        assert_eq!(text, "load: this is no program of Inlay");
+    }
+}

@@ -1,0 +1,25 @@
+//! Programs: operations recorded once on symbolic tensors, planned, and run many times.
+//!
+//! The funnel appends a node when one of its inputs is symbolic, so everything that runs eagerly can
+//! be recorded, gradient rules among it. A plan drops, merges, folds and orders the nodes; a run takes
+//! the plan's steps one after the other, through the same operations.
+
+mod bind;
+mod draw;
+mod file;
+mod jit;
+mod plan;
+mod program;
+mod run;
+mod site;
+mod symbolic;
+mod text;
+
+pub use jit::{Jit, jit};
+pub use plan::Plan;
+pub use program::Program;
+pub use site::{named, set_site};
+
+pub(crate) use program::program_of;
+pub(crate) use site::within;
+pub(crate) use symbolic::{Symbolic, append, append_in_place};

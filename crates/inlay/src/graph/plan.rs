@@ -1,0 +1,364 @@
+//! The plan of a program: what is computed, in which order, where results may go in place.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use inlay_core::{Dim, Dims, Meta, Result, Symbol};
+use smallvec::SmallVec;
+
+use super::bind::Bound;
+use super::program::{Graph, Id, PlanKey, What};
+use super::site::Site;
+use crate::array::Array;
+use crate::device;
+use crate::funnel::Out;
+use crate::ops::Operation;
+
+/// Bytes up to which a result that is known beforehand is kept: more would be memory for good, and
+/// could not be written in place.
+const FOLD: usize = 64 << 10;
+
+/// Bytes up to which constants are compared by what they hold.
+const COMPARE: usize = 64;
+
+/// How the values of a program are computed for one set of results. Made once, run many times, by
+/// many threads at once.
+pub struct Plan {
+    pub(super) steps: Vec<Step>,
+    pub(super) feeds: Vec<Feed>,
+    pub(super) constants: Vec<Array>,
+    pub(super) fetches: Vec<Fetch>,
+    /// What is known of each value, by its number.
+    pub(super) values: Vec<Value>,
+    pub(super) slots: usize,
+    pub(super) counts: Counts,
+    /// The plan with sizes, for those that came last.
+    pub(super) bound: Mutex<Vec<Arc<Bound>>>,
+}
+
+/// One value of a plan.
+pub(super) struct Value {
+    pub(super) meta: Meta,
+    pub(super) node: Id,
+    /// The value whose memory it has.
+    pub(super) root: usize,
+    /// The step that uses it last; fetched values are used after all steps.
+    pub(super) last_use: usize,
+    pub(super) origin: Origin,
+    /// The sizes that are known once the value is.
+    pub(super) defines: SmallVec<[(Symbol, usize); 2]>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Feed(usize),
+    Constant(usize),
+    Step(usize),
+}
+
+/// One operation.
+pub(super) struct Step {
+    pub(super) op: Operation,
+    pub(super) inputs: SmallVec<[usize; 3]>,
+    pub(super) args: SmallVec<[Place; 3]>,
+    pub(super) value: usize,
+    pub(super) to: usize,
+    /// Whether the result may be written into the first input.
+    pub(super) in_place: bool,
+    /// The feed whose memory that is.
+    pub(super) feed: Option<usize>,
+    /// Slots that nobody reads afterwards.
+    pub(super) frees: SmallVec<[usize; 2]>,
+    pub(super) site: Site,
+}
+
+/// Where a step finds an input.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    Slot(usize),
+    Constant(usize),
+}
+
+/// What a run is given.
+pub(super) struct Feed {
+    pub(super) name: String,
+    pub(super) value: usize,
+    pub(super) slot: usize,
+}
+
+/// What a run gives.
+pub(super) struct Fetch {
+    pub(super) place: Place,
+    pub(super) value: usize,
+    /// The feed whose memory it may have.
+    pub(super) feed: Option<usize>,
+}
+
+/// What planning did with the nodes.
+#[derive(Default, Clone, Copy)]
+pub(super) struct Counts {
+    pub(super) nodes: usize,
+    pub(super) dead: usize,
+    pub(super) merged: usize,
+    pub(super) folded: usize,
+}
+
+/// Which nodes are needed for `fetch`.
+pub(super) fn needed(graph: &Graph, fetch: &[Id]) -> Vec<bool> {
+    let mut live = vec![false; graph.nodes.len()];
+    fetch.iter().for_each(|id| live[*id as usize] = true);
+    // Nodes stand after what they need.
+    for id in (0..graph.nodes.len()).rev() {
+        if !live[id] {
+            continue;
+        }
+        let node = &graph.nodes[id];
+        node.inputs.iter().for_each(|input| live[*input as usize] = true);
+        if let What::Op(op) = &node.what {
+            for dim in op.sizes() {
+                if let Dim::Symbol(symbol) = dim
+                    && let Some((definer, _)) = graph.sizes.get(&symbol)
+                {
+                    live[*definer as usize] = true;
+                }
+            }
+        }
+    }
+    live
+}
+
+/// Nodes on their way to steps.
+struct Builder<'g> {
+    graph: &'g Graph,
+    values: Vec<Value>,
+    feeds: Vec<Feed>,
+    constants: Vec<Array>,
+    ops: Vec<(Operation, SmallVec<[usize; 3]>, usize)>,
+    /// The value of each node.
+    of: Vec<usize>,
+    /// Sizes of nodes that became another's value, or a constant.
+    renamed: HashMap<Symbol, Dim>,
+    same_op: HashMap<(Operation, SmallVec<[usize; 3]>), usize>,
+    same_constant: HashMap<(Meta, Vec<u8>), usize>,
+    counts: Counts,
+}
+
+impl Builder<'_> {
+    fn value(&mut self, id: Id, origin: Origin) -> usize {
+        let (number, node) = (self.values.len(), self.graph.node(id));
+        let meta = node.meta.with_shape(self.rename(&node.meta.shape));
+        let defines = self.graph.defined_by(id);
+        self.values.push(Value { meta, node: id, root: number, last_use: 0, origin, defines });
+        number
+    }
+
+    fn rename(&self, dims: &[Dim]) -> Dims {
+        let renamed = dims.iter().map(|dim| match dim {
+            Dim::Symbol(symbol) => self.renamed.get(symbol).copied().unwrap_or(*dim),
+            known => *known,
+        });
+        renamed.collect()
+    }
+
+    /// Lets a node be a value that is there already.
+    fn merge(&mut self, id: Id, value: usize) -> usize {
+        for (symbol, axis) in self.graph.defined_by(id) {
+            self.renamed.insert(symbol, self.values[value].meta.shape[axis]);
+        }
+        value
+    }
+
+    fn constant(&mut self, id: Id, array: &Array) -> Result<usize> {
+        let small = array.layout.numel().saturating_mul(array.dtype.size()) <= COMPARE;
+        let key = if small { Some((array.meta(), device::load_bytes(array)?)) } else { None };
+        if let Some(value) = key.as_ref().and_then(|key| self.same_constant.get(key)).copied() {
+            return Ok(self.merge(id, value));
+        }
+        let value = self.value(id, Origin::Constant(self.constants.len()));
+        self.constants.push(array.clone());
+        // What was computed is known in all of its sizes now.
+        self.values[value].meta = array.meta();
+        self.merge(id, value);
+        if let Some(key) = key {
+            self.same_constant.insert(key, value);
+        }
+        Ok(value)
+    }
+
+    fn op(&mut self, id: Id, op: &Operation) -> Result<usize> {
+        let inputs = &self.graph.node(id).inputs;
+        let inputs: SmallVec<[usize; 3]> = inputs.iter().map(|id| self.of[*id as usize]).collect();
+        let sizes = op.sizes();
+        let op = match sizes.is_empty() {
+            true => op.clone(),
+            false => op.with_sizes(&self.rename(&sizes)).unwrap_or_else(|| op.clone()),
+        };
+        if let Some(array) = self.fold(&op, &inputs) {
+            self.counts.folded += 1;
+            return self.constant(id, &array);
+        }
+        if let Some(value) = self.same_op.get(&(op.clone(), inputs.clone())).copied() {
+            self.counts.merged += 1;
+            return Ok(self.merge(id, value));
+        }
+        let value = self.value(id, Origin::Step(self.ops.len()));
+        self.same_op.insert((op.clone(), inputs.clone()), value);
+        self.ops.push((op, inputs, value));
+        Ok(value)
+    }
+
+    /// The result, if all inputs are constants and it is small. What fails is left to each run.
+    fn fold(&self, op: &Operation, inputs: &[usize]) -> Option<Array> {
+        let mut arrays: SmallVec<[&Array; 4]> = SmallVec::new();
+        for input in inputs {
+            let Origin::Constant(k) = self.values[*input].origin else { return None };
+            arrays.push(&self.constants[k]);
+        }
+        if op.sizes().iter().any(|dim| dim.known().is_none()) {
+            return None;
+        }
+        let metas: SmallVec<[Meta; 3]> = arrays.iter().map(|array| array.meta()).collect();
+        let meta = op.infer(&metas).ok()?;
+        let bytes = meta.numel()?.saturating_mul(meta.dtype.size());
+        if bytes > FOLD && !op.is_view() {
+            return None;
+        }
+        op.run(&arrays, Out::Fresh).ok()
+    }
+}
+
+impl Plan {
+    pub(super) fn new(graph: &Graph, (fetch, donate): &PlanKey) -> Result<Plan> {
+        let live = needed(graph, fetch);
+        let mut builder = Builder {
+            graph,
+            values: Vec::new(),
+            feeds: Vec::new(),
+            constants: Vec::new(),
+            ops: Vec::new(),
+            of: vec![usize::MAX; graph.nodes.len()],
+            renamed: HashMap::new(),
+            same_op: HashMap::new(),
+            same_constant: HashMap::new(),
+            counts: Counts { nodes: graph.nodes.len(), ..Counts::default() },
+        };
+        for id in 0..graph.nodes.len() as Id {
+            if !live[id as usize] {
+                builder.counts.dead += 1;
+                continue;
+            }
+            builder.of[id as usize] = match &graph.node(id).what {
+                What::Data(name) => {
+                    let value = builder.value(id, Origin::Feed(builder.feeds.len()));
+                    builder.feeds.push(Feed { name: name.clone(), value, slot: 0 });
+                    value
+                }
+                What::Constant(array) => builder.constant(id, array)?,
+                What::Op(op) => builder.op(id, op)?,
+            };
+        }
+        let fetched: Vec<usize> = fetch.iter().map(|id| builder.of[*id as usize]).collect();
+        Ok(Plan::of_values(builder, &fetched, *donate))
+    }
+
+    /// Lifetimes, places, and what may be written in place.
+    fn of_values(builder: Builder<'_>, fetched: &[usize], donate: bool) -> Plan {
+        let Builder { graph, mut values, mut feeds, constants, ops, counts, .. } = builder;
+        for (at, (_, inputs, value)) in ops.iter().enumerate() {
+            inputs.iter().for_each(|input| values[*input].last_use = at);
+            values[*value].last_use = at;
+        }
+        fetched.iter().for_each(|value| values[*value].last_use = usize::MAX);
+
+        let mut slots = Slots::default();
+        let mut slot_of = vec![usize::MAX; values.len()];
+        for feed in &mut feeds {
+            feed.slot = slots.take();
+            slot_of[feed.value] = feed.slot;
+        }
+        let feed_of = |values: &[Value], value: usize| match values[values[value].root].origin {
+            Origin::Feed(feed) => Some(feed),
+            _ => None,
+        };
+        // Values that share memory, by the one whose it was first.
+        let mut sharing: HashMap<usize, SmallVec<[usize; 2]>> = HashMap::new();
+        let mut steps = Vec::with_capacity(ops.len());
+        for (at, (op, inputs, value)) in ops.into_iter().enumerate() {
+            let first = inputs.first().copied();
+            let in_place = op.writes()
+                && first.is_some_and(|x| {
+                    let root = values[x].root;
+                    let owned = match values[root].origin {
+                        Origin::Constant(_) => false,
+                        Origin::Feed(_) => donate,
+                        Origin::Step(_) => true,
+                    };
+                    let others = sharing.get(&root).into_iter().flatten().chain([&root]);
+                    owned
+                        && values[x].last_use == at
+                        && !inputs[1..].contains(&x)
+                        && others
+                            .filter(|other| **other != x)
+                            .all(|other| values[*other].last_use < at && !inputs.contains(other))
+                });
+            if let Some(x) = first.filter(|_| in_place || op.is_view()) {
+                let root = values[x].root;
+                values[value].root = root;
+                sharing.entry(root).or_default().push(value);
+            }
+            let place = |value: usize| match values[value].origin {
+                Origin::Constant(k) => Place::Constant(k),
+                _ => Place::Slot(slot_of[value]),
+            };
+            let args = inputs.iter().map(|input| place(*input)).collect();
+            let mut frees: SmallVec<[usize; 2]> = SmallVec::new();
+            for input in &inputs {
+                let slot = slot_of[*input];
+                if values[*input].last_use == at && slot != usize::MAX && !frees.contains(&slot) {
+                    frees.push(slot);
+                    slots.give(slot);
+                }
+            }
+            let to = slots.take();
+            slot_of[value] = to;
+            // Nobody reads it, but it may still fail, or say a size.
+            if values[value].last_use == at {
+                slots.give(to);
+            }
+            let feed = first.filter(|_| in_place).and_then(|x| feed_of(&values, x));
+            let site = graph.node(values[value].node).site.clone();
+            steps.push(Step { op, inputs, args, value, to, in_place, feed, frees, site });
+        }
+        let fetches = fetched.iter().map(|&value| {
+            let place = match values[value].origin {
+                Origin::Constant(k) => Place::Constant(k),
+                _ => Place::Slot(slot_of[value]),
+            };
+            let feed = feed_of(&values, value).filter(|_| donate);
+            Fetch { place, value, feed }
+        });
+        let fetches = fetches.collect();
+        let slots = slots.count;
+        Plan { steps, feeds, constants, fetches, values, slots, counts, bound: Mutex::default() }
+    }
+}
+
+/// Places for values, each used again when its value is gone.
+#[derive(Default)]
+struct Slots {
+    count: usize,
+    free: Vec<usize>,
+}
+
+impl Slots {
+    fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
+
+    fn give(&mut self, slot: usize) {
+        self.free.push(slot);
+    }
+}

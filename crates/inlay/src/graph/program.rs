@@ -1,0 +1,339 @@
+//! The program: nodes in the order in which they were added, each one value.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+use inlay_core::{DType, Dim, Error, Meta, Result, Symbol};
+use smallvec::SmallVec;
+
+use super::plan::Plan;
+use super::site::Site;
+use super::symbolic::Symbolic;
+use crate::array::Array;
+use crate::autograd::History;
+use crate::ops::Operation;
+use crate::tensor::WeakTensor;
+use crate::{Tensor, device};
+
+/// Operations that were recorded on symbolic tensors, to be run on values.
+///
+/// A handle: clones are the same program.
+///
+/// ```
+/// use inlay::{DType, Program, Slice, SliceScatter, Tensor};
+///
+/// let program = Program::new();
+/// let x = program.data("x", &[None], DType::I32)?;
+/// let y = program.data("y", &[Some(1)], DType::I32)?;
+/// let first = x.slice_scatter(&y, &SliceScatter::new(0, Slice::new(0, 1, 1)))?;
+/// let both = first.slice_scatter(&y, &SliceScatter::new(0, Slice::new(-1, None, 1)))?;
+///
+/// let (x, y) = (Tensor::from_slice(&[1, 2, 3], &[3])?, Tensor::from_slice(&[7], &[1])?);
+/// let results = program.run(&[("x", &x), ("y", &y)], &[&both])?;
+/// assert_eq!(results[0].to_vec::<i32>()?, [7, 2, 7]);
+/// # Ok::<(), inlay::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Program(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    graph: Mutex<Graph>,
+    /// The last plans that were asked for.
+    plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
+}
+
+/// Whose symbol it is: a size may be all that a call has of its program.
+static OWNERS: LazyLock<Mutex<HashMap<Symbol, Weak<Shared>>>> = LazyLock::new(Mutex::default);
+
+/// The program in which the first symbol among `dims` is a size.
+pub(crate) fn program_of(dims: &[Dim]) -> Option<Program> {
+    let symbol = dims.iter().find_map(|dim| match dim {
+        Dim::Symbol(symbol) => Some(symbol),
+        Dim::Known(_) => None,
+    })?;
+    lock(&OWNERS).get(symbol)?.upgrade().map(Program)
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let graph = self.graph.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = lock(&OWNERS);
+        graph.sizes.keys().for_each(|symbol| drop(owners.remove(symbol)));
+    }
+}
+
+/// What a plan is for: values to fetch, and whether feeds may be written.
+pub(super) type PlanKey = (Vec<Id>, bool);
+
+/// Plans that are kept: a program has few sets of results.
+const PLANS: usize = 8;
+
+/// Which node.
+pub(super) type Id = u32;
+
+/// All of a program.
+#[derive(Clone, Default)]
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) data: HashMap<String, Id>,
+    pub(super) outputs: Vec<(String, Id)>,
+    /// Where each symbol is found when values have come: the size of an axis of a node.
+    pub(super) sizes: HashMap<Symbol, (Id, usize)>,
+    /// Tensors that were taken as constants, so that each is taken once.
+    captured: HashMap<usize, (WeakTensor, u64, Id)>,
+}
+
+/// One value.
+#[derive(Clone)]
+pub(super) struct Node {
+    pub(super) what: What,
+    pub(super) inputs: SmallVec<[Id; 3]>,
+    pub(super) meta: Meta,
+    pub(super) site: Site,
+}
+
+/// How a value comes to be.
+#[derive(Clone)]
+pub(super) enum What {
+    /// It is fed, under a name.
+    Data(String),
+    /// It is there.
+    Constant(Array),
+    /// It is computed.
+    Op(Operation),
+}
+
+impl Graph {
+    pub(super) fn push(&mut self, what: What, inputs: &[Id], meta: Meta, site: Site) -> Result<Id> {
+        let op = "program";
+        let problem = || "too many nodes".into();
+        let id =
+            Id::try_from(self.nodes.len()).map_err(|_| Error::File { op, problem: problem() })?;
+        for (axis, dim) in meta.shape.iter().enumerate() {
+            if let Dim::Symbol(symbol) = dim {
+                self.sizes.entry(*symbol).or_insert((id, axis));
+            }
+        }
+        self.nodes.push(Node { what, inputs: inputs.into(), meta, site });
+        Ok(id)
+    }
+
+    pub(super) fn node(&self, id: Id) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    /// The symbols that first appear in the shape of a node, with their axes.
+    pub(super) fn defined_by(&self, id: Id) -> SmallVec<[(Symbol, usize); 2]> {
+        let shape = self.node(id).meta.shape.iter().enumerate();
+        let found = shape.filter_map(|(axis, dim)| match dim {
+            Dim::Symbol(symbol) if self.sizes.get(symbol) == Some(&(id, axis)) => {
+                Some((*symbol, axis))
+            }
+            _ => None,
+        });
+        found.collect()
+    }
+
+    /// A tensor with elements, taken as it is now.
+    pub(super) fn constant(&mut self, op: &'static str, tensor: &Tensor) -> Result<Id> {
+        let array = tensor.array();
+        let (key, version) = (tensor.address(), array.buffer.version());
+        if let Some((weak, then, id)) = self.captured.get(&key)
+            && *then == version
+            && weak.is(tensor)
+        {
+            return Ok(*id);
+        }
+        // A copy, since whoever has the tensor may still write it.
+        let kept = device::to_contiguous(op, array)?;
+        let id = self.push(What::Constant(kept), &[], array.meta(), Site::default())?;
+        self.captured.insert(key, (tensor.downgrade(), version, id));
+        Ok(id)
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Program {
+    /// An empty program.
+    pub fn new() -> Self {
+        Program::default()
+    }
+
+    pub(super) fn of_graph(graph: Graph) -> Self {
+        let symbols: Vec<Symbol> = graph.sizes.keys().copied().collect();
+        let program =
+            Program(Arc::new(Shared { graph: Mutex::new(graph), plans: Mutex::default() }));
+        let mut owners = lock(&OWNERS);
+        symbols.into_iter().for_each(|symbol| {
+            owners.insert(symbol, Arc::downgrade(&program.0));
+        });
+        drop(owners);
+        program
+    }
+
+    /// Adds a node.
+    pub(super) fn push(&self, what: What, inputs: &[Id], meta: Meta, site: Site) -> Result<Id> {
+        let mut graph = self.graph();
+        let id = graph.push(what, inputs, meta, site)?;
+        let defined = graph.defined_by(id);
+        drop(graph);
+        if !defined.is_empty() {
+            let mut owners = lock(&OWNERS);
+            for (symbol, _) in defined {
+                owners.insert(symbol, Arc::downgrade(&self.0));
+            }
+        }
+        Ok(id)
+    }
+
+    pub(super) fn graph(&self) -> MutexGuard<'_, Graph> {
+        lock(&self.0.graph)
+    }
+
+    /// Whether two handles are the same program.
+    pub fn is(&self, other: &Program) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// A symbolic tensor that each run is fed under `name`. A size of `None` comes with the values.
+    ///
+    /// # Errors
+    /// A name that is taken or empty.
+    pub fn data(&self, name: &str, shape: &[Option<usize>], dtype: DType) -> Result<Tensor> {
+        let op = "data";
+        let dims = shape.iter().map(|size| size.map_or_else(Dim::unknown, Dim::Known));
+        let meta = Meta { dtype, shape: dims.collect() };
+        if name.is_empty() || self.graph().data.contains_key(name) {
+            let expected = "a name that is not in use".into();
+            return Err(Error::Argument { op, arg: "name", got: format!("{name:?}"), expected });
+        }
+        let id = self.push(What::Data(name.into()), &[], meta.clone(), Site::now())?;
+        self.graph().data.insert(name.into(), id);
+        Ok(Tensor::of_value(Symbolic::new(self, id, meta, None), History::default()))
+    }
+
+    /// Names results, so that a program that was saved can say what to fetch.
+    ///
+    /// # Errors
+    /// Tensors of another program, a name that is taken.
+    pub fn set_outputs(&self, outputs: &[(&str, &Tensor)]) -> Result<()> {
+        let mut named: Vec<(String, Id)> = Vec::new();
+        for (name, tensor) in outputs {
+            if named.iter().any(|(taken, _)| taken == name) {
+                let (op, arg, got) = ("set_outputs", "name", format!("{name:?}"));
+                let expected = "each name once".into();
+                return Err(Error::Argument { op, arg, got, expected });
+            }
+            named.push(((*name).into(), self.id_of("set_outputs", tensor)?));
+        }
+        self.graph().outputs = named;
+        Ok(())
+    }
+
+    /// The names of what is fed, in the order of their making.
+    pub fn inputs(&self) -> Vec<String> {
+        let graph = self.graph();
+        let names = graph.nodes.iter().filter_map(|node| match &node.what {
+            What::Data(name) => Some(name.clone()),
+            _ => None,
+        });
+        names.collect()
+    }
+
+    /// The names given by [`Program::set_outputs`].
+    pub fn outputs(&self) -> Vec<String> {
+        self.graph().outputs.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The symbolic tensor of an input or output.
+    ///
+    /// # Errors
+    /// No such name.
+    pub fn value(&self, name: &str) -> Result<Tensor> {
+        let graph = self.graph();
+        let output = graph.outputs.iter().find(|(known, _)| known == name).map(|(_, id)| *id);
+        let Some(id) = output.or_else(|| graph.data.get(name).copied()) else {
+            let known = graph.outputs.iter().map(|(name, _)| name.clone());
+            let known: Vec<String> = known.chain(graph.data.keys().cloned()).collect();
+            let problem = format!("is not in the program, which has {known:?}");
+            return Err(Error::Feed { arg: "fetch", name: name.into(), problem });
+        };
+        let meta = graph.node(id).meta.clone();
+        drop(graph);
+        Ok(Tensor::of_value(Symbolic::new(self, id, meta, None), History::default()))
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.graph().nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value that a tensor stands for in this program; one with elements becomes a constant.
+    pub(super) fn id_of(&self, op: &'static str, tensor: &Tensor) -> Result<Id> {
+        match tensor.symbolic() {
+            Some(symbolic) if symbolic.program().is(self) => symbolic.id(op),
+            Some(_) => Err(Error::OtherProgram { op }),
+            None => self.graph().constant(op, tensor),
+        }
+    }
+
+    /// The plan for fetching `fetch`. With `donate`, runs may write into what they are fed.
+    ///
+    /// # Errors
+    /// Tensors of another program.
+    pub fn plan(&self, fetch: &[&Tensor], donate: bool) -> Result<Arc<Plan>> {
+        let ids = fetch.iter().map(|tensor| self.id_of("plan", tensor));
+        let key = (ids.collect::<Result<Vec<Id>>>()?, donate);
+        let mut plans = lock(&self.0.plans);
+        if let Some((_, plan)) = plans.iter().find(|(known, _)| *known == key) {
+            return Ok(Arc::clone(plan));
+        }
+        // Nodes are only added, so a plan stays right.
+        let plan = Arc::new(Plan::new(&self.graph(), &key)?);
+        if plans.len() >= PLANS {
+            plans.remove(0);
+        }
+        plans.push((key, Arc::clone(&plan)));
+        Ok(plan)
+    }
+
+    /// The values of `fetch` for the values of `feed`.
+    ///
+    /// # Errors
+    /// Names, dtypes or shapes of `feed` that are not those of the program's inputs; and whatever its
+    /// operations find wrong with the values. The feeds and later runs are as before.
+    pub fn run(&self, feed: &[(&str, &Tensor)], fetch: &[&Tensor]) -> Result<Vec<Tensor>> {
+        self.run_plan(&*self.plan(fetch, false)?, feed)
+    }
+
+    /// As [`Program::run`], but the run may write into the memory of its feeds where this is their
+    /// last use, whether it fails or not.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_donated(&self, feed: &[(&str, &Tensor)], fetch: &[&Tensor]) -> Result<Vec<Tensor>> {
+        self.run_plan(&*self.plan(fetch, true)?, feed)
+    }
+
+    fn run_plan(&self, plan: &Plan, feed: &[(&str, &Tensor)]) -> Result<Vec<Tensor>> {
+        // Names that this plan does not need may be fed, names that nobody knows may not.
+        let graph = self.graph();
+        if let Some((name, _)) = feed.iter().find(|(name, _)| !graph.data.contains_key(*name)) {
+            let mut known: Vec<&str> = graph.data.keys().map(String::as_str).collect();
+            known.sort_unstable();
+            let problem = format!("is not among the program's inputs {known:?}");
+            return Err(Error::Feed { arg: "feed", name: (*name).into(), problem });
+        }
+        drop(graph);
+        plan.run(feed)
+    }
+}

@@ -1,0 +1,163 @@
+//! One run of a plan: step by step, each result in its slot until its last use.
+
+use std::borrow::Cow;
+
+use inlay_core::{Error, Meta, Result};
+use smallvec::SmallVec;
+
+use super::bind::{Bound, Ready, Sizes, learn, sized};
+use super::plan::{Place, Plan, Step};
+use crate::array::Array;
+use crate::funnel::Out;
+use crate::{Tensor, device};
+
+/// The values of one run.
+struct State<'p> {
+    plan: &'p Plan,
+    bound: &'p Bound,
+    slots: Vec<Option<Array>>,
+    /// Sizes that came while it ran.
+    late: Cow<'p, Sizes>,
+    /// For each feed, whether it may be written.
+    donated: SmallVec<[bool; 8]>,
+}
+
+impl Plan {
+    /// The values of what the plan fetches, for the values of `feed`.
+    ///
+    /// # Errors
+    /// Inputs of the program that are missing, or have another dtype or shape; and whatever its
+    /// operations find wrong with the values. Feeds that were not donated are as before.
+    pub fn run(&self, feed: &[(&str, &Tensor)]) -> Result<Vec<Tensor>> {
+        let mut fed: SmallVec<[&Tensor; 8]> = SmallVec::new();
+        for wanted in &self.feeds {
+            let found = feed.iter().find(|(name, _)| *name == wanted.name);
+            let Some((name, tensor)) = found else {
+                let given: Vec<&str> = feed.iter().map(|(name, _)| *name).collect();
+                let want = super::bind::text(&self.values[wanted.value].meta);
+                let problem = format!("is missing, expected {want}; got {given:?}");
+                return Err(Error::Feed { arg: "feed", name: wanted.name.clone(), problem });
+            };
+            if tensor.is_symbolic() {
+                let problem = "is a symbolic tensor, expected one with elements".into();
+                return Err(Error::Feed { arg: "feed", name: (*name).into(), problem });
+            }
+            fed.push(tensor);
+        }
+        self.run_in_order(&fed)
+    }
+
+    /// The names of the inputs that it needs, in their order.
+    pub fn inputs(&self) -> impl Iterator<Item = &str> {
+        self.feeds.iter().map(|feed| feed.name.as_str())
+    }
+
+    /// As [`Plan::run`], with the feeds in the order of [`Plan::inputs`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn call(&self, feed: &[&Tensor]) -> Result<Vec<Tensor>> {
+        if feed.len() != self.feeds.len() {
+            let (op, arg, got) = ("run", "the number of feeds", feed.len().to_string());
+            return Err(Error::Argument { op, arg, got, expected: self.feeds.len().to_string() });
+        }
+        feed.iter().try_for_each(|tensor| tensor.expect_elements("run"))?;
+        self.run_in_order(feed)
+    }
+
+    fn run_in_order(&self, feed: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let metas: SmallVec<[Meta; 8]> = feed.iter().map(|tensor| tensor.array().meta()).collect();
+        let bound = self.bind(&metas)?;
+        let mut slots = vec![None; self.slots];
+        for (wanted, tensor) in self.feeds.iter().zip(feed) {
+            slots[wanted.slot] = Some(tensor.array().clone());
+        }
+        let donated = feed.iter().map(|tensor| {
+            let array = tensor.array();
+            // What two feeds share is read by both.
+            let shared = feed.iter().filter(|other| array.overlaps(other.array())).count() > 1;
+            !shared && array.expect_target("run", "feed").is_ok()
+        });
+        let donated = donated.collect();
+        let late = Cow::Borrowed(&bound.sizes);
+        let mut state = State { plan: self, bound: &bound, slots, late, donated };
+        for (at, step) in self.steps.iter().enumerate() {
+            state.step(at, step).map_err(|error| step.site.locate(error))?;
+        }
+        state.fetch()
+    }
+}
+
+impl State<'_> {
+    fn get(&self, place: Place) -> &Array {
+        match place {
+            Place::Constant(k) => &self.plan.constants[k],
+            Place::Slot(slot) => match &self.slots[slot] {
+                Some(array) => array,
+                None => unreachable!("a value is there until its last use"),
+            },
+        }
+    }
+
+    fn step(&mut self, at: usize, step: &Step) -> Result<()> {
+        let late;
+        let op = match &self.bound.steps[at] {
+            Ready::AsPlanned => &step.op,
+            Ready::Sized(op) => op,
+            Ready::Late => {
+                let metas: SmallVec<[Meta; 3]> =
+                    step.args.iter().map(|place| self.get(*place).meta()).collect();
+                late = match sized(&step.op, &self.late) {
+                    Some(sized) => sized.unwrap_or_else(|| step.op.clone()),
+                    None => unreachable!("sizes come before what needs them"),
+                };
+                late.infer(&metas)?;
+                &late
+            }
+        };
+        let result = {
+            let arrays: SmallVec<[&Array; 4]> =
+                step.args.iter().map(|place| self.get(*place)).collect();
+            let out = match arrays.first() {
+                Some(x) if step.in_place && self.may_write(step, x) => Out::InPlace,
+                _ => Out::Fresh,
+            };
+            op.run(&arrays, out)?
+        };
+        for slot in &step.frees {
+            self.slots[*slot] = None;
+        }
+        let value = &self.plan.values[step.value];
+        let unknown = |(symbol, _): &(_, _)| !self.late.contains_key(symbol);
+        if value.defines.iter().any(unknown) {
+            learn(self.late.to_mut(), value, &result.meta().shape);
+        }
+        // A result that nobody reads goes at once.
+        self.slots[step.to] = (value.last_use != at).then_some(result);
+        Ok(())
+    }
+
+    /// Whether the memory of `x` is this run's to write: its own, or donated to it.
+    fn may_write(&self, step: &Step, x: &Array) -> bool {
+        let given = step.feed.is_some_and(|feed| self.donated[feed]);
+        if given {
+            x.buffer.count_write(false);
+        }
+        (given || x.buffer.is_sole()) && x.expect_target("run", "x").is_ok()
+    }
+
+    /// The results, none of which shares memory with a feed, a constant or another result.
+    fn fetch(mut self) -> Result<Vec<Tensor>> {
+        let fetches = &self.plan.fetches;
+        let mut results: Vec<Array> =
+            fetches.iter().map(|fetch| self.get(fetch.place).clone()).collect();
+        self.slots.clear();
+        for (fetch, result) in fetches.iter().zip(&mut results) {
+            let given = fetch.feed.is_some_and(|feed| self.donated[feed]);
+            if !given && !result.buffer.is_sole() {
+                *result = device::to_contiguous("run", result)?;
+            }
+        }
+        Ok(results.into_iter().map(Tensor::from_array).collect())
+    }
+}

@@ -1,0 +1,81 @@
+//! Where a node comes from: the name that its call was given, and the user's line.
+
+use std::cell::{Cell, RefCell};
+use std::sync::{Arc, OnceLock};
+
+use inlay_core::Error;
+
+thread_local! {
+    static NAME: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
+    /// The operation that is being made of several.
+    static WITHIN: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+static SITE: OnceLock<fn() -> Option<String>> = OnceLock::new();
+
+/// Calls `work`; the nodes that it adds to programs have `name`.
+///
+/// ```
+/// # use inlay::{DType, Program, named};
+/// let program = Program::new();
+/// let x = program.data("x", &[Some(2)], DType::F32)?;
+/// let y = named("twice", || x.add(&x))?;
+/// assert!(program.to_string().contains("'twice'"));
+/// # Ok::<(), inlay::Error>(())
+/// ```
+pub fn named<R>(name: &str, work: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Arc<str>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            NAME.with(|now| *now.borrow_mut() = self.0.take());
+        }
+    }
+    let _restore = Restore(NAME.with(|now| now.replace(Some(name.into()))));
+    work()
+}
+
+/// Calls `work`, which makes one operation of several; without another name its nodes have `op`.
+pub(crate) fn within<R>(op: &'static str, work: impl FnOnce() -> R) -> R {
+    let before = WITHIN.replace(Some(op));
+    let result = work();
+    WITHIN.set(before);
+    result
+}
+
+/// Says how to find the line of the user's code that is being called, for languages that call in.
+/// The first one stays.
+pub fn set_site(find: fn() -> Option<String>) {
+    SITE.get_or_init(|| find);
+}
+
+/// What is known of the call that is being made.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Site {
+    pub(super) name: Option<Arc<str>>,
+    pub(super) line: Option<Arc<str>>,
+}
+
+impl Site {
+    pub(super) fn now() -> Self {
+        let name = NAME.with(|name| name.borrow().clone());
+        let name = name.or_else(|| WITHIN.get().map(Arc::from));
+        Site { name, line: SITE.get().and_then(|find| find()).map(Into::into) }
+    }
+
+    /// The error of a node, with what is known of where it comes from.
+    pub(super) fn locate(&self, error: Error) -> Error {
+        match self.text() {
+            Some(node) => Error::AtNode { node, error: Box::new(error) },
+            None => error,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<String> {
+        let name = self.name.as_ref().map(|name| format!("'{name}'"));
+        match (name, &self.line) {
+            (Some(name), Some(line)) => Some(format!("{name}, {line}")),
+            (Some(name), None) => Some(name),
+            (None, line) => line.as_ref().map(|line| line.to_string()),
+        }
+    }
+}

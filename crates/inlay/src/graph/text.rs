@@ -1,0 +1,161 @@
+//! Programs and plans in words.
+
+use std::fmt;
+
+use inlay_core::Meta;
+
+use super::bind::{Bound, text};
+use super::plan::{Origin, Place, Plan};
+use super::program::{Graph, Id, Program, What, lock};
+use crate::ops::Operation;
+
+/// What a node is called in a listing.
+pub(super) fn name(graph: &Graph, id: Id) -> String {
+    match &graph.node(id).what {
+        What::Data(name) => name.clone(),
+        _ => format!("%{id}"),
+    }
+}
+
+/// What an operation does beside its name: its attributes, as they are written in the code.
+pub(super) fn attributes(op: &Operation) -> String {
+    let whole = format!("{op:?}");
+    // The name stands before the first bracket, and again inside: `Scatter(Scatter { axis: 0 })`.
+    let inner = whole.find('{').map(|at| &whole[at..]).unwrap_or("");
+    inner.trim_end_matches(')').to_owned()
+}
+
+fn line(graph: &Graph, id: Id) -> String {
+    let node = graph.node(id);
+    let what = match &node.what {
+        What::Data(_) => "data".to_owned(),
+        What::Constant(_) => "constant".to_owned(),
+        What::Op(op) => {
+            let inputs: Vec<String> = node.inputs.iter().map(|input| name(graph, *input)).collect();
+            format!("{}({}) {}", op.name(), inputs.join(", "), attributes(op)).trim_end().to_owned()
+        }
+    };
+    let site = node.site.text().map(|site| format!("  # {site}")).unwrap_or_default();
+    format!("{}: {} = {what}{site}", name(graph, id), text(&node.meta))
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let graph = self.graph();
+        writeln!(f, "program of {} nodes", graph.nodes.len())?;
+        for id in 0..graph.nodes.len() as Id {
+            writeln!(f, "  {}", line(&graph, id))?;
+        }
+        for (output, id) in &graph.outputs {
+            writeln!(f, "  -> {output}: {}", name(&graph, *id))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program of {} nodes", self.len())
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Plan of {} steps", self.steps.len())
+    }
+}
+
+fn bytes(meta: &Meta) -> Option<usize> {
+    Some(meta.numel()?.saturating_mul(meta.dtype.size()))
+}
+
+impl Plan {
+    /// How many copies of a whole tensor are saved by writing in place.
+    pub fn copies_saved(&self) -> usize {
+        self.steps.iter().filter(|step| step.in_place).count()
+    }
+
+    /// The most memory that a run holds at a time, beside feeds and constants: for feeds of the
+    /// sizes that came last, or that are declared. `None` while they are not known.
+    pub fn peak_memory(&self) -> Option<usize> {
+        let last = lock(&self.bound).last().cloned();
+        self.peak(last.as_deref())
+    }
+
+    fn peak(&self, bound: Option<&Bound>) -> Option<usize> {
+        let meta = |value: usize| match bound {
+            Some(bound) => &bound.metas[value],
+            None => &self.values[value].meta,
+        };
+        // Memory lives from the step that makes it to the last use of any value that has it.
+        let mut ends = vec![0; self.values.len()];
+        for value in &self.values {
+            ends[value.root] = ends[value.root].max(value.last_use);
+        }
+        let mut leaving = vec![0usize; self.steps.len()];
+        let (mut held, mut peak) = (0usize, 0usize);
+        for (at, step) in self.steps.iter().enumerate() {
+            let value = &self.values[step.value];
+            if value.root == step.value {
+                let size = bytes(meta(step.value))?;
+                held = held.saturating_add(size);
+                if let Some(leaving) = leaving.get_mut(ends[step.value]) {
+                    *leaving += size;
+                }
+            }
+            peak = peak.max(held);
+            held -= leaving[at];
+        }
+        Some(peak)
+    }
+
+    fn name(&self, value: usize) -> String {
+        match self.values[value].origin {
+            Origin::Feed(feed) => self.feeds[feed].name.clone(),
+            Origin::Constant(k) => format!("constant {k}"),
+            Origin::Step(_) => format!("%{}", self.values[value].node),
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (counts, last) = (self.counts, lock(&self.bound).last().cloned());
+        writeln!(
+            f,
+            "plan: {} steps of {} nodes ({} not needed, {} equal to others, {} known beforehand)",
+            self.steps.len(),
+            counts.nodes,
+            counts.dead,
+            counts.merged,
+            counts.folded
+        )?;
+        for step in &self.steps {
+            let inputs: Vec<String> = step.inputs.iter().map(|input| self.name(*input)).collect();
+            let meta = match &last {
+                Some(bound) => &bound.metas[step.value],
+                None => &self.values[step.value].meta,
+            };
+            let how = match (step.in_place, step.op.is_view()) {
+                (true, _) => "in place",
+                (_, true) => "view",
+                _ => "fresh",
+            };
+            let name = self.name(step.value);
+            let call = format!("{}({})", step.op.name(), inputs.join(", "));
+            writeln!(f, "  {name}: {} = {call}, {how}, slot {}", text(meta), step.to)?;
+        }
+        for fetch in &self.fetches {
+            let place = match fetch.place {
+                Place::Slot(slot) => format!("slot {slot}"),
+                Place::Constant(k) => format!("constant {k}"),
+            };
+            writeln!(f, "  -> {} from {place}", self.name(fetch.value))?;
+        }
+        writeln!(f, "copies saved: {}", self.copies_saved())?;
+        match self.peak(last.as_deref()) {
+            Some(peak) => writeln!(f, "peak memory: {peak} bytes beside feeds and constants"),
+            None => writeln!(f, "peak memory: depends on sizes that are not known yet"),
+        }
+    }
+}

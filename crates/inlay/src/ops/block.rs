@@ -1,0 +1,101 @@
+//! A block: the part of a tensor that has a given shape, from its beginning or further along one
+//! axis. What gradients read and write where users' slices would need sizes as numbers.
+
+use inlay_core::{Dim, Dims, Layout, Meta, Result, Slice};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use super::region::{Read, Region, Write};
+use crate::device::Comb;
+use crate::funnel::apply;
+use crate::{SliceScatter, Tensor};
+
+/// A part of a shape, after as many positions of one axis as other parts have.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Block {
+    shape: Dims,
+    axis: usize,
+    /// The sizes on the axis of what comes before.
+    before: Dims,
+}
+
+impl Block {
+    /// The first part of a tensor that has `shape`.
+    pub(super) fn first(shape: &[Dim]) -> Self {
+        Block { shape: Dims::from_slice(shape), axis: 0, before: Dims::new() }
+    }
+
+    /// The part of `shape` after others that have the sizes `before` on `axis`.
+    pub(super) fn after(before: &[Dim], axis: usize, shape: &[Dim]) -> Self {
+        let (shape, before) = (Dims::from_slice(shape), Dims::from_slice(before));
+        Block { shape, axis, before }
+    }
+
+    /// The same as slices, for sizes that are known.
+    fn slices(&self) -> SliceScatter {
+        let size = |dim: &Dim| dim.known().unwrap_or(0) as i64;
+        let start = self.before.iter().map(size).fold(0, i64::saturating_add);
+        self.shape.iter().enumerate().fold(SliceScatter::default(), |at, (axis, dim)| {
+            let start = if axis == self.axis { start } else { 0 };
+            at.and(axis as i64, Slice::new(start, start.saturating_add(size(dim)), 1))
+        })
+    }
+}
+
+impl Region for Block {
+    fn read_name(&self) -> &'static str {
+        "slice"
+    }
+
+    fn write_name(&self) -> (&'static str, &'static str, &'static str) {
+        ("slice_scatter", "x", "y")
+    }
+
+    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<Dims> {
+        let certain = x.shape.iter().chain(&self.sizes()).all(|dim| dim.known().is_some());
+        if !certain {
+            let expected = x.with_shape(self.shape.clone());
+            x.expect_rank(op, arg, expected.rank())?;
+            return Ok(expected.shape);
+        }
+        if self.shape.is_empty() {
+            return Ok(Dims::new());
+        }
+        let shape = self.slices().shape(op, arg, x)?;
+        inlay_core::expect_shape(op, arg, &shape, &self.shape)?;
+        Ok(shape)
+    }
+
+    fn layout(&self, x: &Layout) -> Result<Layout> {
+        self.slices().layout(x)
+    }
+
+    fn rest(&self, x: &Layout) -> Result<SmallVec<[Layout; 4]>> {
+        self.slices().rest(x)
+    }
+
+    fn comb(&self, x: &Layout) -> Result<Option<Comb>> {
+        self.slices().comb(x)
+    }
+
+    fn sizes(&self) -> Dims {
+        self.shape.iter().chain(&self.before).copied().collect()
+    }
+
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
+        let (shape, before) = sizes.split_at_checked(self.shape.len())?;
+        Some(Block::after(before, self.axis, shape))
+    }
+}
+
+impl Tensor {
+    /// The part of the tensor that `block` names, as a view.
+    pub(super) fn block(&self, block: &Block) -> Result<Tensor> {
+        apply(Read(block.clone()), &[self])
+    }
+
+    /// A copy in which that part is `part`.
+    pub(super) fn block_scatter(&self, part: &Tensor, block: &Block) -> Result<Tensor> {
+        apply(Write(block.clone()), &[self, part])
+    }
+}

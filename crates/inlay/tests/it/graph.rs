@@ -1,0 +1,163 @@
+//! Programs: what a plan drops, merges, folds and writes in place; and functions that are traced.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use inlay::{
+    DType, DiagonalScatter, Error, Item, Program, Reduce, Scatter, Slice, SliceScatter, Tensor,
+    jit, named,
+};
+
+use crate::support::Rng;
+
+fn floats(values: &[f32]) -> Tensor {
+    Tensor::from_slice(values, &[values.len()]).unwrap()
+}
+
+fn first(count: i64) -> SliceScatter {
+    SliceScatter::new(0, Slice::new(0, count, 1))
+}
+
+#[test]
+fn a_chain_of_writes_copies_once_and_feeds_stay() {
+    let program = Program::new();
+    let x = program.data("x", &[None, None], DType::F32).unwrap();
+    let u = program.data("u", &[None, None], DType::F32).unwrap();
+    let index = Tensor::from_slice(&[1i64, -1], &[2]).unwrap();
+    let chain = |x: &Tensor, u: &Tensor| {
+        let diagonal = x.diagonal(DiagonalScatter::default())?;
+        x.slice_scatter(u, &first(2))?
+            .diagonal_scatter(&diagonal, DiagonalScatter::default())?
+            .scatter(&index, u, Scatter::reduce(Reduce::Mean))?
+            .masked_fill(&Tensor::from_slice(&[true, false, false], &[3])?, 0.5)
+    };
+    let y = chain(&x, &u).unwrap();
+    let plan = program.plan(&[&y], false).unwrap();
+    assert_eq!(plan.copies_saved(), 3);
+    let mut rng = Rng(3);
+    for rows in [3, 4] {
+        let values: Vec<f32> = (0..rows * 3).map(|_| rng.below(100) as f32).collect();
+        let x = Tensor::from_slice(&values, &[rows, 3]).unwrap();
+        let u = Tensor::from_slice(&values[..6], &[2, 3]).unwrap();
+        let got = plan.run(&[("x", &x), ("u", &u)]).unwrap();
+        let want = chain(&x, &u).unwrap();
+        assert_eq!(got[0].to_vec::<f32>(), want.to_vec::<f32>());
+        assert_eq!(x.to_vec::<f32>().unwrap(), values);
+    }
+    assert_eq!(plan.peak_memory(), Some(4 * 3 * 4));
+}
+
+#[test]
+fn values_that_are_still_read_are_not_written() {
+    let program = Program::new();
+    let x = program.data("x", &[Some(4)], DType::F32).unwrap();
+    let zeros = floats(&[0.0, 0.0]);
+    let base = x.add(&x).unwrap();
+    let view = base.index(&[Item::Slice(Slice::new(2, None, 1))]).unwrap();
+    let written = base.slice_scatter(&zeros, &first(2)).unwrap();
+    let again = written.slice_scatter(&view, &first(2)).unwrap();
+    // `base` is read through `view` after the first write, so that one is a copy; `written` is not.
+    let plan = program.plan(&[&again], false).unwrap();
+    assert_eq!(plan.copies_saved(), 1);
+    let got = plan.run(&[("x", &floats(&[1.0, 2.0, 3.0, 4.0]))]).unwrap();
+    assert_eq!(got[0].to_vec::<f32>().unwrap(), [6.0, 8.0, 6.0, 8.0]);
+    // What is fetched is read, too.
+    let plan = program.plan(&[&written, &again], false).unwrap();
+    assert_eq!(plan.copies_saved(), 0);
+    let got = plan.run(&[("x", &floats(&[1.0, 2.0, 3.0, 4.0]))]).unwrap();
+    assert_eq!(got[0].to_vec::<f32>().unwrap(), [0.0, 0.0, 6.0, 8.0]);
+    assert_eq!(got[1].to_vec::<f32>().unwrap(), [6.0, 8.0, 6.0, 8.0]);
+}
+
+#[test]
+fn equal_nodes_of_open_sizes_become_one() {
+    let program = Program::new();
+    let x = program.data("x", &[None], DType::F32).unwrap();
+    let mask = program.data("mask", &[None], DType::Bool).unwrap();
+    let one = || x.masked_select(&mask).unwrap().sum(None, true).unwrap();
+    let both = one().add(&one()).unwrap();
+    let text = program.plan(&[&both], false).unwrap().to_string();
+    assert_eq!(text.matches("masked_select(").count(), 1, "{text}");
+    assert!(text.contains("2 equal to others"), "{text}");
+    let mask = Tensor::from_slice(&[true, false, true], &[3]).unwrap();
+    let feed = [("x", &floats(&[1.0, 2.0, 3.0])), ("mask", &mask)];
+    assert_eq!(program.run(&feed, &[&both]).unwrap()[0].to_vec::<f32>().unwrap(), [8.0]);
+}
+
+#[test]
+fn sizes_that_come_with_values_are_checked_then() {
+    let program = Program::new();
+    let x = program.data("x", &[None], DType::F32).unwrap();
+    let mask = program.data("mask", &[None], DType::Bool).unwrap();
+    let sum = named("pairs", || x.masked_select(&mask)?.add(&x)).unwrap();
+    let run = |x: &[f32], mask: &[bool]| {
+        let mask = Tensor::from_slice(mask, &[mask.len()]).unwrap();
+        program.run(&[("x", &floats(x)), ("mask", &mask)], &[&sum])
+    };
+    let fits = run(&[1.0, 2.0], &[true, true]).unwrap();
+    assert_eq!(fits[0].to_vec::<f32>().unwrap(), [2.0, 4.0]);
+    let text = run(&[1.0, 2.0, 3.0], &[true, true, false]).unwrap_err().to_string();
+    assert_eq!(text, "add: shapes [2] and [3] do not broadcast together (at 'pairs')");
+    let text = run(&[1.0, 2.0, 3.0], &[true, true]).unwrap_err().to_string();
+    assert!(text.starts_with("masked_select: mask has shape [2]"), "{text}");
+}
+
+#[test]
+fn donated_memory_is_written_unless_two_feeds_share_it() {
+    let program = Program::new();
+    let x = program.data("x", &[None], DType::F32).unwrap();
+    let u = program.data("u", &[None], DType::F32).unwrap();
+    let y = x.slice_scatter(&u, &first(2)).unwrap();
+    let (array, update) = (floats(&[1.0, 2.0, 3.0]), floats(&[7.0, 8.0]));
+    let got = program.run_donated(&[("x", &array), ("u", &update)], &[&y]).unwrap();
+    assert_eq!(got[0].data_ptr(), array.data_ptr());
+    assert_eq!(array.to_vec::<f32>().unwrap(), [7.0, 8.0, 3.0]);
+    let part = array.slice(&SliceScatter::new(0, Slice::new(1, None, 1))).unwrap();
+    let got = program.run_donated(&[("x", &array), ("u", &part)], &[&y]).unwrap();
+    assert_eq!(got[0].to_vec::<f32>().unwrap(), [8.0, 3.0, 3.0]);
+    assert_eq!(array.to_vec::<f32>().unwrap(), [7.0, 8.0, 3.0]);
+}
+
+#[test]
+fn a_long_program_is_built_planned_and_dropped() {
+    let program = Program::new();
+    let x = program.data("x", &[None], DType::I64).unwrap();
+    let mut y = x.clone();
+    for k in 0..10_000 {
+        y = y.index_fill(&Tensor::from_slice(&[k % 3], &[1]).unwrap(), 0, k).unwrap();
+    }
+    let plan = program.plan(&[&y], false).unwrap();
+    assert_eq!(plan.copies_saved(), 9_999);
+    let got = plan.run(&[("x", &Tensor::zeros(&[3], DType::I64).unwrap())]).unwrap();
+    assert_eq!(got[0].to_vec::<i64>().unwrap(), [9_999, 9_997, 9_998]);
+}
+
+#[test]
+fn a_function_is_traced_once_for_dtypes_and_ranks() {
+    let calls = AtomicUsize::new(0);
+    let double = jit(|args: &[Tensor]| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Ok(vec![args[0].add(&args[0])?])
+    });
+    for size in 0..4 {
+        let x = Tensor::ones(&[size], DType::F32).unwrap();
+        assert_eq!(double.call(&[&x]).unwrap()[0].to_vec::<f32>().unwrap(), vec![2.0; size]);
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    double.call(&[&Tensor::ones(&[2], DType::F64).unwrap()]).unwrap();
+    double.call(&[&Tensor::ones(&[2, 2], DType::F32).unwrap()]).unwrap();
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+    // With a gradient it is the function itself.
+    let x = floats(&[3.0]).with_gradient().unwrap();
+    double.call(&[&x]).unwrap()[0].backward(None, false).unwrap();
+    assert_eq!(x.grad().unwrap().to_vec::<f32>().unwrap(), [2.0]);
+}
+
+#[test]
+fn a_traced_function_has_no_values() {
+    let peek = jit(|args: &[Tensor]| {
+        args[0].to_vec::<f32>()?;
+        Ok(vec![args[0].clone()])
+    });
+    let error = peek.call(&[&floats(&[1.0])]).unwrap_err();
+    assert_eq!(error, Error::Symbolic { op: "to_vec" });
+}
