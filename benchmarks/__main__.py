@@ -27,6 +27,7 @@ from benchmarks.contender import ROOT, Contender
 CONTENDERS = {
     "inlay": "inlay",
     "inlay-numpy": "inlay",
+    "inlay-static": "inlay",
     "torch": "torch",
     "paddle": "paddle",
     "jax": "jax",
@@ -90,7 +91,11 @@ def shared_folder() -> str | None:
 
 def run(row: rows.Row, field: list[Contender], options: argparse.Namespace) -> record.Entry:
     """One workload: all find their roads, then take turns."""
-    racing = [one for one in field if not row.contenders or one.name in row.contenders]
+    racing = [
+        one
+        for one in field
+        if (one.name in row.contenders if row.contenders else one.name != "inlay-static")
+    ]
     with tempfile.TemporaryDirectory(prefix="bench-", dir=shared_folder()) as name:
         folder = Path(name)
         arrays = reference.given(row, inputs.build(row))

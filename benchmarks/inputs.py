@@ -9,7 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from benchmarks.rows import READS, TRIANGLES, Row
+from benchmarks import chains
+from benchmarks.rows import CHAINS, READS, TRIANGLES, Row
 
 Arrays = dict[str, np.ndarray]
 
@@ -64,6 +65,8 @@ def build(row: Row) -> Arrays:
     rng = np.random.default_rng(zlib.crc32(row.name.encode()))
     if row.op in TRIANGLES:
         return {}
+    if row.op in CHAINS:
+        return chains.build(row, rng)
     arrays = {"x": numbers(rng, row.shape, row)}
     x = arrays["x"]
     values: tuple[int, ...] | None = None

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchmarks import chains
 from benchmarks.inputs import Arrays, dtype
 from benchmarks.reference import along, reduction, region
-from benchmarks.rows import TRIANGLES, Row
+from benchmarks.rows import CHAINS, TRIANGLES, Row
 
 SMALLEST = 64 * 1024  # below, a call costs more than the bytes
 
@@ -31,6 +32,8 @@ def moved(row: Row, arrays: Arrays, result: np.ndarray) -> tuple[int, int] | Non
     """The bytes that are read and the bytes that are written; none for gradients and tiny calls."""
     if row.mode == "backward":
         return None
+    if row.op in CHAINS:
+        return chains.moved(row, arrays)
     if row.op in TRIANGLES:
         read, write = 0, result.nbytes
     else:

@@ -32,6 +32,7 @@ def entry(
     if threads == 1:
         least = None if row.contenders else 1
         alone = {"at_least": least, "against": "", "at_most_us": None, "numpy_at_least": None}
+        alone["eager_at_least"] = None
         row = dataclasses.replace(row, **alone)
     measured = {one.name: measurement(one) for one in racing}
     found: Entry = {
@@ -49,7 +50,7 @@ def entry(
         for name in PEERS
         if name in medians and measured[name]["verdict"] != "different"
     }
-    ours = medians.get("inlay")
+    ours = medians.get(row.ours)
     if fair:
         found["best"] = min(fair, key=lambda name: fair[name])
     if ours and fair:
@@ -85,7 +86,9 @@ def checks(
     def at_least(what: str, bound: float, value: float) -> dict[str, Any]:
         return {"what": what, "bound": bound, "value": value, "met": value >= bound}
 
-    ours = medians.get("inlay")
+    ours = medians.get(row.ours)
+    if row.eager_at_least and ours and "inlay" in medians:
+        yield at_least("faster than eager", row.eager_at_least, medians["inlay"] / ours)
     if row.at_least and ours:
         peer = row.against or found.get("best")
         if peer in fair:
@@ -163,7 +166,7 @@ def wrong(whole: Record) -> list[str]:
     """Workloads that Inlay did not do, or did wrong."""
     found = []
     for one in whole["entries"]:
-        for name in ("inlay", "inlay-numpy"):
+        for name in {"inlay", "inlay-numpy", one["row"].get("ours", "inlay")}:
             measured = one["measured"].get(name)
             if measured is None or (name == "inlay-numpy" and backward(one)):
                 continue

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import chains
 from benchmarks.inputs import FILL, Arrays, dtype
-from benchmarks.rows import READS, TRIANGLES, Row
+from benchmarks.rows import CHAINS, READS, TRIANGLES, Row
 
 REDUCTIONS = {
     "sum": np.add,
@@ -27,6 +28,8 @@ def results(row: Row, arrays: Arrays) -> Arrays:
 
 
 def forward(row: Row, arrays: Arrays) -> np.ndarray:
+    if row.op in CHAINS:
+        return chains.forward(row, arrays)
     if row.op in TRIANGLES:
         function = np.tril_indices if row.op == "tril_indices" else np.triu_indices
         return np.array(function(row.shape[0], row.offset, row.shape[1]))

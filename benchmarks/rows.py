@@ -15,6 +15,7 @@ else:
 
 FILE = Path(__file__).with_name("workloads.toml")
 TRIANGLES = ("tril_indices", "triu_indices")
+CHAINS = ("slice_chain", "mixed_chain", "train_step", "tiny_program", "build_program")
 READS = ("index_select", "take_along_axis", "masked_select")
 
 
@@ -25,7 +26,7 @@ class Row:
     name: str
     op: str
     shape: tuple[int, ...]  # of x; of the matrix, for triangles
-    group: str = "coverage"  # target, tiny, coverage or growth
+    group: str = "coverage"  # target, tiny, static, coverage or growth
     dtype: str = "float32"
     layout: str = "contiguous"  # of x, values and mask: or strided, transposed
     mode: str = "out of place"  # or in place, backward
@@ -47,13 +48,16 @@ class Row:
     against: str = ""  # this peer instead of the best one
     at_most_us: float | None = None  # microseconds
     numpy_at_least: float | None = None  # NumPy in and out, times faster than NumPy
+    ours: str = "inlay"  # the contender that the targets are about
+    eager_at_least: float | None = None  # that one, times faster than eager
     contenders: tuple[str, ...] = ()  # only these; all by default
     what: str = ""  # a word for the name
 
     @property
     def moves(self) -> bool:
         """Whether values are only moved."""
-        return self.op != "index_add" and self.reduce == "assign" and self.mode != "backward"
+        plain = self.op not in ("index_add", "mixed_chain", "train_step", "build_program")
+        return plain and self.reduce == "assign" and self.mode != "backward"
 
     @property
     def count(self) -> int:
@@ -85,7 +89,8 @@ class Row:
         return dataclasses.replace(
             self,
             shape=tuple(map(size, self.shape)),
-            entries=size(self.entries),
+            # The nodes of a program are what they are, but for a large one.
+            entries=self.entries if self.op == "tiny_program" else size(self.entries),
             start=place(self.start, self.axis),
             stop=place(self.stop, self.axis),
             at=place(self.at, self.axis),

@@ -24,8 +24,15 @@ COLUMNS = (
     ("x limit", 7),
     ("", 0),
 )
-LIBRARIES = ("inlay", "inlay-numpy", "torch", "paddle", "jax", "numpy", "limit")
-GROUPS = {"target": "Targets", "tiny": "Tiny calls", "coverage": "Coverage", "growth": "Growth"}
+PEERS = ("torch", "paddle", "jax", "numpy")
+LIBRARIES = ("inlay", "inlay-numpy", "inlay-static", *PEERS, "limit")
+GROUPS = {
+    "target": "Targets",
+    "tiny": "Tiny calls",
+    "static": "Static graphs",
+    "coverage": "Coverage",
+    "growth": "Growth",
+}
 
 
 def threads(whole: dict[str, Any]) -> str:
@@ -67,7 +74,8 @@ def rival(one: Entry) -> str | None:
 def faster(one: Entry) -> float | None:
     """How many times faster than that peer."""
     peer = rival(one)
-    ours, theirs = median(one, "inlay"), median(one, peer) if peer else None
+    theirs = median(one, peer) if peer else None
+    ours = median(one, one["row"].get("ours", "inlay"))
     return theirs / ours if ours and theirs else None
 
 
@@ -96,7 +104,7 @@ def line(one: Entry, progress: str) -> str:
     return aligned(
         [
             f"{progress} {one['name']}"[: COLUMNS[0][1]],
-            span(median(one, "inlay")),
+            span(median(one, one["row"].get("ours", "inlay"))),
             span(median(one, "inlay-numpy")),
             peer,
             times(faster(one)),
@@ -182,7 +190,8 @@ def grid(entries: list[Entry]) -> list[str]:
         "workload",
         "Inlay",
         "NumPy in, out",
-        *LIBRARIES[2:],
+        "static",
+        *LIBRARIES[3:],
         "ratio",
         "at least",
         "x limit",
@@ -206,10 +215,9 @@ def grid(entries: list[Entry]) -> list[str]:
 
 def roads(entries: list[Entry]) -> list[str]:
     """The road that each peer took."""
-    peers = LIBRARIES[2:6]
-    lines = [cells(["workload", *peers]), rule(len(peers) + 1)]
+    lines = [cells(["workload", *PEERS]), rule(len(PEERS) + 1)]
     for one in entries:
-        taken = [one["measured"].get(name, {}).get("road") or "-" for name in peers]
+        taken = [one["measured"].get(name, {}).get("road") or "-" for name in PEERS]
         if any(road != "-" for road in taken):
             lines.append(cells([one["name"], *taken]))
     return lines
@@ -219,7 +227,7 @@ def differences(entries: list[Entry]) -> list[str]:
     """Peers whose result is another one, and those that can't."""
     found = []
     for one in entries:
-        for name in LIBRARIES[2:6]:
+        for name in PEERS:
             measured = one["measured"].get(name)
             if not measured:
                 continue
@@ -250,12 +258,13 @@ def readme(whole: dict[str, Any]) -> str:
     head = ["", "Inlay", "peer", "times faster", "at least", "times the limit"]
     lines = [cells(head), rule(len(head))]
     for one in whole["entries"]:
-        if one["row"].get("group") not in ("target", "tiny"):
+        if one["row"].get("group") not in ("target", "tiny", "static"):
             continue
-        peer = rival(one)
+        peer, least = rival(one), asked(one)
         named = f"{span(median(one, peer))} {peer}" if peer else "-"
-        tail = [times(faster(one)), f"{asked(one):g}", times(one.get("of_limit"))]
-        lines.append(cells([one["name"], span(median(one, "inlay")), named, *tail]))
+        tail = [times(faster(one)), f"{least:g}" if least else "", times(one.get("of_limit"))]
+        ours = span(median(one, one["row"].get("ours", "inlay")))
+        lines.append(cells([one["name"], ours, named, *tail]))
     return "\n".join(lines)
 
 

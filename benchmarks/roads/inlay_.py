@@ -10,7 +10,8 @@ import numpy as np
 import inlay
 from benchmarks.inputs import FILL, LAID, view
 from benchmarks.roads import Roads
-from benchmarks.rows import READS, Row
+from benchmarks.roads.inlay_chains import function
+from benchmarks.rows import CHAINS, READS, Row
 
 VERSION = inlay.__version__
 
@@ -62,6 +63,8 @@ def arguments(row: Row, t: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, A
 
 
 def roads(row: Row, t: dict[str, Any]) -> Roads:
+    if row.op in CHAINS:
+        return {} if row.op == "build_program" else {"eager": partial(function(row), **t)}
     name = f"{row.op}_" if row.mode == "in place" else row.op
     positional, named = arguments(row, t)
     call = partial(getattr(inlay, name), *positional, **named)

@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.inputs import FILL, LAID, view
 from benchmarks.reference import reduction
-from benchmarks.roads import Lines, Roads
-from benchmarks.rows import Row
+from benchmarks.roads import Lines, Roads, jax_chains
+from benchmarks.rows import CHAINS, Row
 
 VERSION = jax.__version__
 Function = Callable[..., Any]
@@ -34,6 +34,8 @@ def array(tensor: Any) -> np.ndarray:
 
 
 def roads(row: Row, t: dict[str, Any]) -> Roads:
+    if row.op in CHAINS:
+        return jax_chains.roads(row, t)
     if row.op in ("tril_indices", "triu_indices"):
         call = partial(getattr(jnp, row.op), row.shape[0], row.offset, row.shape[1])
         return {row.op: lambda: jax.block_until_ready(call())}

@@ -1,4 +1,4 @@
-"""PyTorch, without torch.compile: its functions, and the combinations that its users know."""
+"""PyTorch: its functions, and the combinations that its users know. Chains are compiled, too."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 
 from benchmarks.inputs import FILL, LAID, dtype, view
 from benchmarks.reference import reduction
-from benchmarks.roads import Lines, Roads, packed
-from benchmarks.rows import Row
+from benchmarks.roads import Lines, Roads, packed, torch_chains
+from benchmarks.rows import CHAINS, Row
 
 VERSION = torch.__version__
 NAMES = {"sum": "sum", "mul": "prod", "mean": "mean", "amax": "amax", "amin": "amin"}
@@ -50,6 +50,8 @@ def array(tensor: torch.Tensor) -> np.ndarray:
 
 
 def roads(row: Row, t: dict[str, torch.Tensor]) -> Roads:
+    if row.op in CHAINS:
+        return torch_chains.roads(row, t)
     if row.mode == "in place":
         return in_place(row, t)
     found = reads(row, t) or writes(row, t) or scatters(row, t)

@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks import inputs, limit, record, reference, rows, table
-from benchmarks.roads import Lines, inlay_, inlay_numpy_, lap, numpy_
+from benchmarks.roads import Lines, inlay_, inlay_numpy_, inlay_static_, lap, numpy_
 
 SCALE = 0.002
 ROWS = [row.scaled(SCALE) for row in rows.load()]
@@ -26,6 +26,7 @@ def test_every_operation_mode_and_kind_of_input_is_there() -> None:
         *("scatter", "slice_scatter", "select_scatter", "diagonal_scatter", "masked_scatter"),
         *("masked_fill", "put_along_axis", "index_add", "index_fill", "tril_indices"),
         *("triu_indices", "index_select", "take_along_axis", "masked_select"),
+        *rows.CHAINS,
     }
     assert {row.mode for row in whole} == {"out of place", "in place", "backward"}
     assert {row.layout for row in whole} == {"contiguous", "strided", "transposed"}
@@ -62,9 +63,10 @@ def test_roads_lead_to_the_reference(row: rows.Row, tmp_path: Path) -> None:
     expected = reference.results(row, arrays)
     inputs.save(tmp_path, inputs.laid(arrays, row))
     bases = inputs.load(tmp_path, row)
-    for library in (inlay_, inlay_numpy_, numpy_):
+    static = row.op in rows.CHAINS
+    for library in (inlay_, inlay_static_) if static else (inlay_, inlay_numpy_, numpy_):
         names = library.roads(row, library.tensors(bases, row))
-        assert names or row.mode == "backward"
+        assert names or row.mode == "backward" or row.op == "build_program"
         for name in names:
             tensors = library.tensors(bases, row)
             found = library.roads(row, tensors)[name]()

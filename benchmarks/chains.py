@@ -1,0 +1,89 @@
+"""Workloads of several operations: what they read, and what comes out, in plain NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.rows import Row
+
+Arrays = dict[str, np.ndarray]
+
+STEPS = 8  # writes of a chain of slices
+CORNER = 64  # rows and columns of the triangle that a mixed chain writes
+RATE = 0.125  # by which a training step moves, a power of two
+
+
+def patches(row: Row) -> list[tuple[int, int]]:
+    """First and last row of each write of a chain of slices, half of the tensor together."""
+    every = row.shape[0] // STEPS
+    return [(k * every, min(k * every + max(1, every // 2), row.shape[0])) for k in range(STEPS)]
+
+
+def build(row: Row, rng: np.random.Generator) -> Arrays:
+    def unit(*shape: int) -> np.ndarray:
+        return rng.random(shape, np.float32)
+
+    x = unit(*row.shape)
+    rows = row.shape[0]
+    if row.op == "slice_chain":
+        start, stop = patches(row)[0]
+        return {"x": x, "values": unit(STEPS, stop - start, *row.shape[1:])}
+    if row.op == "mixed_chain":
+        mask = unit(*row.shape) < row.mask
+        corner = min(CORNER, *row.shape)
+        return {
+            "x": x,
+            "rows": unit(rows // 4, row.shape[1]),
+            "diagonal": unit(min(row.shape)),
+            "index": rng.integers(0, rows, row.entries),
+            "updates": unit(row.entries, row.shape[1]),
+            "mask": mask,
+            "source": unit(int(mask.sum())),
+            "corner": unit(corner * (corner + 1) // 2),
+        }
+    if row.op == "train_step":
+        return {
+            "x": x + 1,  # away from 0, where an error is large beside the value
+            "target": unit(*row.shape),
+            "sources": rng.integers(0, rows, row.entries),
+            "index": rng.integers(0, rows, row.entries),
+        }
+    if row.op == "tiny_program":
+        return {"x": x, "values": unit(1, *row.shape[1:])}
+    return {"x": x}
+
+
+def forward(row: Row, a: Arrays) -> np.ndarray:
+    y = a["x"].copy()
+    if row.op == "slice_chain":
+        for (start, stop), patch in zip(patches(row), a["values"], strict=True):
+            y[start:stop] = patch[: stop - start]
+    elif row.op == "mixed_chain":
+        y[: len(a["rows"])] = a["rows"]
+        np.fill_diagonal(y, a["diagonal"])
+        wide = y.astype(np.float64)
+        np.add.at(wide, a["index"], a["updates"])
+        y = wide.astype(np.float32)
+        y[a["mask"]] = a["source"]
+        corner = np.tril_indices(min(CORNER, *row.shape))
+        y[corner] = a["corner"]
+    elif row.op == "train_step":
+        wide = a["x"].astype(np.float64)
+        sums = np.zeros_like(wide)
+        np.add.at(sums, a["index"], wide[a["sources"]])
+        counts = np.maximum(np.bincount(a["index"], minlength=len(sums)), 1)[:, None]
+        slope = 2 * (sums / counts - a["target"]) / counts
+        gradient = np.zeros_like(wide)
+        np.add.at(gradient, a["sources"], slope[a["index"]])
+        y = (wide - RATE * gradient).astype(np.float32)
+    elif row.op == "tiny_program":
+        for k in range(row.entries):
+            y[k % row.shape[0]] = a["values"]
+    return y
+
+
+def moved(row: Row, a: Arrays) -> tuple[int, int] | None:
+    """The bytes that a chain must read and write."""
+    if row.op not in ("slice_chain", "mixed_chain"):
+        return None
+    return sum(array.nbytes for array in a.values()), a["x"].nbytes

@@ -1,0 +1,61 @@
+"""The workloads of several operations, on Inlay's tensors: plain functions, eager or traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import inlay
+from benchmarks.chains import CORNER, RATE, patches
+from benchmarks.rows import Row
+
+
+def function(row: Row) -> Callable[..., Any]:
+    """The workload as a function of its tensors, by their names."""
+
+    def slice_chain(x: Any, values: Any) -> Any:
+        for k, (start, stop) in enumerate(patches(row)):
+            x = inlay.slice_scatter(x, values[k, : stop - start], 0, start, stop)
+        return x
+
+    def mixed_chain(
+        x: Any,
+        rows: Any,
+        diagonal: Any,
+        index: Any,
+        updates: Any,
+        mask: Any,
+        source: Any,
+        corner: Any,
+    ) -> Any:
+        y = inlay.slice_scatter(x, rows, 0, 0, row.shape[0] // 4)
+        y = inlay.diagonal_scatter(y, diagonal)
+        y = inlay.scatter(y, index, updates, False, include_self=True)
+        y = inlay.masked_scatter(y, mask, source)
+        size = min(CORNER, *row.shape)
+        places = inlay.tril_indices(size, size)
+        return inlay.index_put(y, [places[0], places[1]], corner)
+
+    def train_step(x: Any, target: Any, sources: Any, index: Any) -> Any:
+        x = x.detach()
+        x.stop_gradient = False
+        zeros = inlay.zeros(list(row.shape))
+        means = inlay.scatter(zeros, index, inlay.index_select(x, sources), False, reduce="mean")
+        error = means - target
+        (slope,) = inlay.grad((error * error).sum(), x)
+        with inlay.no_grad():
+            return x - slope * RATE
+
+    def tiny_program(x: Any, values: Any) -> Any:
+        for k in range(row.entries):
+            at = k % row.shape[0]
+            x = inlay.slice_scatter(x, values, 0, at, at + 1)
+        return x
+
+    names = {
+        "slice_chain": slice_chain,
+        "mixed_chain": mixed_chain,
+        "train_step": train_step,
+        "tiny_program": tiny_program,
+    }
+    return names[row.op]

@@ -1,0 +1,67 @@
+"""The workloads of several operations in JAX, compiled by ``jax.jit`` and waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from benchmarks.chains import CORNER, RATE, patches
+from benchmarks.roads import Lines, Roads
+from benchmarks.rows import Row
+
+
+def roads(row: Row, t: dict[str, Any]) -> Roads:
+    def slice_chain(x: Any, values: Any) -> Any:
+        for k, (start, stop) in enumerate(patches(row)):
+            x = x.at[start:stop].set(values[k, : stop - start])
+        return x
+
+    def mixed_chain(
+        x: Any,
+        rows: Any,
+        diagonal: Any,
+        index: Any,
+        updates: Any,
+        mask: Any,
+        source: Any,
+        corner: Any,
+    ) -> Any:
+        y = x.at[: row.shape[0] // 4].set(rows)
+        line = jnp.arange(min(row.shape))
+        y = y.at[line, line].set(diagonal)
+        y = y.at[index].add(updates)
+        before = jnp.clip(jnp.cumsum(mask.ravel()) - 1, 0)
+        y = jnp.where(mask, source[before].reshape(y.shape), y)
+        size = min(CORNER, *row.shape)
+        places = jnp.tril_indices(size)
+        return y.at[places].set(corner)
+
+    def loss(x: Any, target: Any, sources: Any, index: Any) -> Any:
+        sums = jnp.zeros_like(x).at[index].add(x[sources])
+        counts = jnp.zeros(len(x), jnp.int32).at[index].add(1)
+        error = sums / jnp.maximum(counts, 1)[:, None].astype(x.dtype) - target
+        return (error * error).sum()
+
+    def train_step(x: Any, target: Any, sources: Any, index: Any) -> Any:
+        return x - RATE * jax.grad(loss)(x, target, sources, index)
+
+    def tiny_program(x: Any, values: Any) -> Any:
+        for k in range(row.entries):
+            at = k % row.shape[0]
+            x = x.at[at : at + 1].set(values)
+        return x
+
+    names = {
+        "slice_chain": slice_chain,
+        "mixed_chain": mixed_chain,
+        "train_step": train_step,
+        "tiny_program": tiny_program,
+    }
+    if row.op not in names:
+        return {}
+    compiled = jax.jit(names[row.op])
+    words = ", ".join(f"{name}={name}" for name in t)
+    text = f"y = function({words}).block_until_ready()"
+    return {"jit": Lines(text, function=compiled, **t)}

@@ -1,0 +1,97 @@
+"""The workloads of several operations in PyTorch: eager, and by ``torch.compile``."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from typing import Any
+
+import torch
+
+from benchmarks.chains import CORNER, RATE, patches
+from benchmarks.roads import Roads
+from benchmarks.rows import Row
+
+
+def roads(row: Row, t: dict[str, torch.Tensor]) -> Roads:
+    def slice_chain(x: Any, values: Any) -> Any:
+        for k, (start, stop) in enumerate(patches(row)):
+            x = torch.slice_scatter(x, values[k, : stop - start], 0, start, stop)
+        return x
+
+    def mixed_chain(
+        x: Any,
+        rows: Any,
+        diagonal: Any,
+        index: Any,
+        updates: Any,
+        mask: Any,
+        source: Any,
+        corner: Any,
+    ) -> Any:
+        y = torch.slice_scatter(x, rows, 0, 0, row.shape[0] // 4)
+        y = torch.diagonal_scatter(y, diagonal)
+        y = torch.index_add(y, 0, index, updates)
+        y = torch.masked_scatter(y, mask, source)
+        size = min(CORNER, *row.shape)
+        places = torch.tril_indices(size, size)
+        return torch.index_put(y, (places[0], places[1]), corner)
+
+    def loss(x: Any, target: Any, sources: Any, index: Any) -> Any:
+        sums = torch.zeros_like(x).index_add(0, index, x[sources])
+        counts = torch.bincount(index, minlength=len(x)).clamp(min=1)
+        error = sums / counts[:, None] - target
+        return (error * error).sum()
+
+    def train_step(x: Any, target: Any, sources: Any, index: Any) -> Any:
+        with torch.enable_grad():
+            leaf = x.detach().requires_grad_()
+            (slope,) = torch.autograd.grad(loss(leaf, target, sources, index), leaf)
+        return x - slope * RATE
+
+    def tiny_program(x: Any, values: Any) -> Any:
+        for k in range(row.entries):
+            at = k % row.shape[0]
+            x = torch.slice_scatter(x, values, 0, at, at + 1)
+        return x
+
+    names = {
+        "slice_chain": slice_chain,
+        "mixed_chain": mixed_chain,
+        "train_step": train_step,
+        "tiny_program": tiny_program,
+    }
+    if row.op not in names:
+        return {}
+    function = names[row.op]
+    found: Roads = {"eager": partial(function, **t)}
+    if row.op == "train_step":
+        found["compile"] = compiled_step(loss, t)
+    else:
+        found["compile"] = partial(torch.compile(function), **t)
+    with contextlib.suppress(Exception):  # it is raised again where roads are tried
+        found["compile"]()  # a road that compiles when it is tried would be left out as too slow
+    if row.op == "slice_chain":
+        # As its users write it by hand: one clone, then writes in place.
+        def clone() -> Any:
+            y = t["x"].clone()
+            for k, (start, stop) in enumerate(patches(row)):
+                y[start:stop] = t["values"][k, : stop - start]
+            return y
+
+        found["clone, assign"] = clone
+    return found
+
+
+def compiled_step(loss: Any, t: dict[str, torch.Tensor]) -> Any:
+    """Forward and backward are compiled together by tracing the loss with its gradient."""
+    compiled = torch.compile(loss)
+
+    def step() -> Any:
+        with torch.enable_grad():
+            leaf = t["x"].detach().requires_grad_()
+            value = compiled(leaf, t["target"], t["sources"], t["index"])
+            (slope,) = torch.autograd.grad(value, leaf)
+        return t["x"] - slope * RATE
+
+    return step
