@@ -1,15 +1,18 @@
-"""The README's Python examples give what they show."""
+"""The Python examples of the README and of the pages beside it give what they show."""
 
 import doctest
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_examples_give_what_they_show():
-    text = README.read_text()
-    examples = doctest.DocTestParser().get_doctest(text, {}, "README", str(README), 0)
-    assert len(examples.examples) > 15
+@pytest.mark.parametrize(("page", "least"), [("README.md", 15), ("docs/static.md", 6)])
+def test_examples_give_what_they_show(page, least):
+    text = (ROOT / page).read_text()
+    examples = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
+    assert len(examples.examples) > least
     runner = doctest.DocTestRunner()
     output: list[str] = []
     runner.run(examples, out=output.append)

@@ -1,4 +1,4 @@
-"""The examples that train: they run as scripts, and learn what they claim to."""
+"""The examples that train or trace: they run as scripts, and do what they claim to."""
 
 from __future__ import annotations
 
@@ -104,3 +104,11 @@ def test_a_picture_needs_matplotlib(tmp_path, name) -> None:
     assert "Install matplotlib, or pass --picture none." in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_static_graph_is_shown_and_gives_the_same_bits(tmp_path) -> None:
+    text = shown("static_graph.py", tmp_path, "--picture", "graph.svg")
+    assert "'messages', static_graph.py:" in text
+    assert "copies saved: 3" in text
+    assert "The same bits as eager: True" in text
+    assert (tmp_path / "graph.svg").read_text().startswith("<svg")

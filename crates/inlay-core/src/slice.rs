@@ -1,9 +1,11 @@
 //! Python's slice rules: clamping, negatives from the end, negative steps.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// `start:stop:step` as written, before the length of the axis is known.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slice {
     /// First position; `None` is the near end in the direction of the step.
     pub start: Option<i64>,
@@ -22,6 +24,15 @@ pub struct ResolvedSlice {
     pub step: isize,
     /// How many positions.
     pub len: usize,
+}
+
+impl fmt::Debug for Slice {
+    /// As Python writes it: `2:8:3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = |end: Option<i64>| end.map(|end| end.to_string()).unwrap_or_default();
+        write!(f, "{}:{}", end(self.start), end(self.stop))?;
+        if self.step != 1 { write!(f, ":{}", self.step) } else { Ok(()) }
+    }
 }
 
 impl Slice {

@@ -54,4 +54,5 @@ pub use tensor::Tensor;
 /// The examples of the README run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/static.md")]
 struct Readme;

@@ -5,7 +5,7 @@ use std::fmt;
 use inlay_core::Meta;
 
 use super::bind::{Bound, text};
-use super::plan::{Origin, Place, Plan};
+use super::plan::{Origin, Plan};
 use super::program::{Graph, Id, Program, What, lock};
 use crate::ops::Operation;
 
@@ -136,21 +136,18 @@ impl fmt::Display for Plan {
                 Some(bound) => &bound.metas[step.value],
                 None => &self.values[step.value].meta,
             };
+            let first = inputs.first().map_or("", String::as_str);
             let how = match (step.in_place, step.op.is_view()) {
-                (true, _) => "in place",
-                (_, true) => "view",
-                _ => "fresh",
+                (true, _) => format!("in place of {first}"),
+                (_, true) => format!("a view of {first}"),
+                _ => "fresh".to_owned(),
             };
             let name = self.name(step.value);
             let call = format!("{}({})", step.op.name(), inputs.join(", "));
-            writeln!(f, "  {name}: {} = {call}, {how}, slot {}", text(meta), step.to)?;
+            writeln!(f, "  {name}: {} = {call}, {how}", text(meta))?;
         }
         for fetch in &self.fetches {
-            let place = match fetch.place {
-                Place::Slot(slot) => format!("slot {slot}"),
-                Place::Constant(k) => format!("constant {k}"),
-            };
-            writeln!(f, "  -> {} from {place}", self.name(fetch.value))?;
+            writeln!(f, "  -> {}", self.name(fetch.value))?;
         }
         writeln!(f, "copies saved: {}", self.copies_saved())?;
         match self.peak(last.as_deref()) {

@@ -1,5 +1,6 @@
 //! Every operation as a value: what programs hold, compare, and save.
 
+use std::fmt;
 use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
@@ -128,8 +129,14 @@ operations! {
 }
 
 /// The name under which a user called an operation that goes by several, or that of an argument.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Name(pub(crate) &'static str);
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
 
 impl Name {
     /// Those that are in use; files hold no others.
