@@ -1,6 +1,6 @@
 """A chain of writes as a program: what it looks like, what its plan does, and what that gains.
 
-python examples/static_graph.py [--picture FILE]
+Run it as ``python examples/static_graph.py [--picture FILE]``.
 """
 
 from __future__ import annotations
