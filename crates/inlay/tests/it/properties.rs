@@ -356,6 +356,42 @@ fn twins_agree_on_every_way_of_a_scatter() {
     }
 }
 
+/// Scatters on both sides of what is small: 2 KiB, 64 entries, an index of 64 or 32 bits, rows that lie
+/// one after the other along the first axis that is longer than 1.
+#[test]
+fn twins_agree_on_small_scatters() {
+    let mut rng = Rng(31);
+    let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
+    for how in std::iter::once(None).chain(combines.map(Some)) {
+        for index_dtype in [DType::I64, DType::I32, DType::I16] {
+            for (places, entries) in [(0, 0), (3, 5), (63, 64), (64, 64), (65, 64), (64, 65)] {
+                for (axis, outer) in [(0, 1), (1, 1), (1, 2)] {
+                    let dtype = [DType::F32, DType::I32, DType::F16][rng.below(3)];
+                    let shape = |rows: usize| match axis {
+                        0 => vec![rows, 8],
+                        _ => vec![outer, rows, 8],
+                    };
+                    let x = Nd::random(&mut rng, dtype, &shape(places));
+                    let updates = Nd::random(&mut rng, dtype, &shape(entries));
+                    let index = Nd::random_index(&mut rng, index_dtype, &[entries], places);
+                    let expected = naive::scatter(&x, &index, &updates, axis, how);
+                    let (index, updates) = (index.tensor(), updates.tensor());
+                    let scatter = match how {
+                        None => Scatter::overwrite(),
+                        Some((reduce, include)) => Scatter::reduce(reduce).include_self(include),
+                    };
+                    let scatter = scatter.axis(axis as i64);
+                    let target = x.tensor();
+                    assert_same(&target.scatter(&index, &updates, scatter).unwrap(), &expected);
+                    assert_same(&target, &x);
+                    target.scatter_(&index, &updates, scatter).unwrap();
+                    assert_same(&target, &expected);
+                }
+            }
+        }
+    }
+}
+
 /// Indices that name eight places most of the time, on both sides of where those are accumulated in
 /// index order: 65,536 entries, three quarters of them, rows of whole 16 elements, three threads.
 #[test]

@@ -6,6 +6,7 @@ mod direct;
 mod grouped;
 mod hot;
 mod products;
+mod small;
 
 use inlay_core::{Combine, Layout, Result};
 
@@ -90,6 +91,9 @@ pub fn scatter_rows(
 ) -> Result<()> {
     dst.expect_apart(&updates);
     let call = Call { dst, base, axis, updates, combine };
+    if small::scatter(&call, &index) {
+        return Ok(());
+    }
     let places = dst.layout().shape()[axis];
     let direct = Direct::new(&call);
     let direct = call.suits(&direct, index.values.layout().numel()).then_some(&direct);
