@@ -17,9 +17,10 @@ from inlay._inlay import (
     _SizesNeeded,
     _Traces,
     from_numpy,
+    is_grad_enabled,
     to_tensor,
 )
-from inlay.errors import InlayTypeError
+from inlay.errors import InlayTypeError, InlayValueError
 
 __all__ = ["Jit", "jit"]
 
@@ -60,21 +61,18 @@ class Jit(Generic[P, R]):
             if result is not NotImplemented:
                 return cast(R, result)
         arrays = [value for value in (*args, *kwargs.values()) if _is_array(value)]
+        if any(_is_recorded(array) for array in arrays):
+            # Gradients go through the function itself, and so does another trace.
+            return self._function(*args, **kwargs)
         kinds = [_kind(value) for value in (*args, *kwargs.values())]
         trace = self._find((*kwargs, *kinds), args, kwargs, arrays)
-        if trace is None:
-            return self._function(*args, **kwargs)
-        result = _Traces.run(arrays, trace.plan, trace.takes, trace.rebuild)
-        # Gradients go through the function itself, and so does another trace.
-        return self._function(*args, **kwargs) if result is NotImplemented else cast(R, result)
+        return cast(R, _Traces.run(arrays, trace.plan, trace.takes, trace.rebuild))
 
     def explain(self) -> str:
         """The plans of all traces, in words."""
         return "\n".join(str(trace.plan) for trace in self._traces.values() if trace is not None)
 
-    def _find(self, key: Any, args: Any, kwargs: Any, arrays: list[Any]) -> _Trace | None:
-        if any(isinstance(array, Tensor) and array._is_symbolic for array in arrays):
-            return None
+    def _find(self, key: Any, args: Any, kwargs: Any, arrays: list[Any]) -> _Trace:
         try:
             hash(key)
         except TypeError:
@@ -99,8 +97,14 @@ class Jit(Generic[P, R]):
             shapes = [tuple(array.shape) for array in arrays]
             sized = (key, *shapes)
             if sized not in self._traces:
-                self._keep(sized, self._trace(args, kwargs, shapes))
-            return self._traces[sized]
+                try:
+                    self._keep(sized, self._trace(args, kwargs, shapes))
+                except _SizesNeeded as needed:
+                    raise InlayValueError(
+                        "jit: the function asks for a size that depends on values, which is not "
+                        f"known when it is traced ({needed})"
+                    ) from None
+            return cast(_Trace, self._traces[sized])
 
     def _keep(self, key: Any, trace: _Trace | None) -> None:
         while len(self._traces) >= _TRACES:
@@ -136,9 +140,28 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, Tensor | np.ndarray)
 
 
+def _is_recorded(value: Any) -> bool:
+    """Whether a trace can't stand for calls with this argument."""
+    if not isinstance(value, Tensor):
+        return False
+    return value._is_symbolic or (not value.stop_gradient and is_grad_enabled())
+
+
 def _kind(value: Any) -> Any:
     """What arguments must share to share a trace."""
-    return (value.dtype, value.ndim) if _is_array(value) else (type(value), value)
+    return (value.dtype, value.ndim) if _is_array(value) else _constant(value)
+
+
+def _constant(value: Any) -> Any:
+    """What tells constants apart: 1, 1.0 and True are equal, and so are 0.0 and -0.0."""
+    if isinstance(value, tuple):
+        return (type(value), *map(_constant, value))
+    if _is_array(value):
+        raise InlayTypeError("jit: pass tensors and arrays as arguments, not in tuples")
+    # The text of a number says its sign, too.
+    return (
+        (type(value), repr(value)) if isinstance(value, float | complex) else (type(value), value)
+    )
 
 
 def _flatten(result: Any, found: list[Tensor]) -> Rebuild:

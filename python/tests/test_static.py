@@ -450,3 +450,83 @@ def test_jit_may_be_donated_its_arguments() -> None:
     y = patch(x, inlay.zeros([1]))
     assert y.tolist() == [0, 1, 1]
     assert y.data_ptr() == x.data_ptr()
+
+
+def test_jit_tells_constants_apart() -> None:
+    @inlay.jit
+    def filled(x: Any, how: Any) -> Any:
+        return inlay.full([1], how if isinstance(how, float) else how[0]) + x.sum() * 0
+
+    x = np.zeros(1)
+    assert np.signbit(filled(x, -0.0)).all() != np.signbit(filled(x, 0.0)).all()
+    assert filled(inlay.zeros([1], "int64"), (1,)).dtype == inlay.int64
+    with pytest.raises(TypeError, match="not in tuples"):
+        filled(x, (inlay.zeros([1]),))
+
+
+def test_jit_says_that_a_size_depends_on_values() -> None:
+    @inlay.jit
+    def column(x: Any) -> Any:
+        chosen = x[x > 0]
+        return chosen.reshape([chosen.shape[0], 1])
+
+    with pytest.raises(ValueError, match="size that depends on values"):
+        column(np.ones(2))
+
+
+def test_jit_of_a_condition_runs_itself_for_a_gradient() -> None:
+    @inlay.jit
+    def absolute(x: Any) -> Any:
+        return x if x.item() > 0 else -x
+
+    x = inlay.to_tensor([-2.0], stop_gradient=False)
+    absolute(x).backward()
+    assert x.grad.tolist() == [-1.0]
+
+
+def test_rows_of_an_open_size_are_not_iterated() -> None:
+    x = static.Program().data("x", [None, 2])
+    with pytest.raises(TypeError, match="not known yet"):
+        list(x)
+
+    @inlay.jit
+    def total(x: Any) -> Any:
+        first, second = x
+        return first + second
+
+    assert total(np.ones((2, 3))).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_donated_memory_goes_to_one_result() -> None:
+    @inlay.jit(donate=True)
+    def patch(x: Any, y: Any) -> Any:
+        z = inlay.slice_scatter(x, y, start=0, stop=1)
+        return z, z.reshape([-1]), z
+
+    first, second, third = patch(inlay.ones([3]), inlay.zeros([1]))
+    first[2] = 7.0
+    assert second.tolist() == third.tolist() == [0, 1, 1]
+
+
+def test_memory_that_is_written_from_outside_is_seen() -> None:
+    program = static.Program()
+    x = program.data("x", [1], "float32")
+    constant = inlay.zeros([1])
+    array = constant.numpy()
+    y = x + constant
+    array[:] = 3
+    z = x + constant
+    results = program.run({"x": np.zeros(1, "f4")}, [y, z])
+    assert [one.tolist() for one in results] == [[0], [3]]
+
+
+def test_a_gradient_of_many_is_refused_when_their_number_comes() -> None:
+    @inlay.jit
+    def slope(x: Any) -> Any:
+        x = x.detach()
+        x.stop_gradient = False
+        return inlay.grad(x * x, x)[0]
+
+    assert slope(np.array([3.0])).tolist() == [6.0]
+    with pytest.raises(ValueError, match="grad: output has shape"):
+        slope(np.array([3.0, 4.0]))

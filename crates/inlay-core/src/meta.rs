@@ -113,6 +113,15 @@ impl Meta {
         Err(Error::Rank { op, arg, got: self.rank(), expected })
     }
 
+    /// Fails unless `axis` is one of those there are.
+    pub fn expect_axis(&self, op: &'static str, axis: usize) -> Result<()> {
+        if axis < self.rank() {
+            return Ok(());
+        }
+        let axis = i64::try_from(axis).unwrap_or(i64::MAX);
+        Err(Error::Axis { op, arg: "axis", axis, rank: self.rank() })
+    }
+
     /// The shape of the diagonal of two different axes.
     pub fn diagonal(&self, offset: i64, axis1: usize, axis2: usize) -> Dims {
         let len = match (self.shape[axis1], self.shape[axis2]) {

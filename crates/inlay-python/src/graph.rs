@@ -173,7 +173,7 @@ impl PyProgram {
         let mut tensors: Vec<Tensor> = Vec::new();
         for (name, object) in feed.into_iter().flatten() {
             let name = name.extract::<String>()?;
-            let dtype = self.inner.value(&name).ok().map(|value| value.dtype());
+            let dtype = self.inner.input_dtype(&name);
             let tensor = match dtype {
                 Some(dtype) => call.values("feed", &object, dtype)?,
                 None => call.array("feed", &object)?,

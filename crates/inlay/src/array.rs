@@ -1,6 +1,6 @@
 //! Data without history: a layout over a buffer, of one dtype. What operations run on.
 
-use inlay_core::{DType, Error, Layout, Meta, Result};
+use inlay_core::{DType, Dim, Error, Layout, Meta, Result, ShapeText};
 use inlay_cpu::Buffer;
 
 /// Elements of one dtype that lie in a buffer as a layout says.
@@ -37,6 +37,19 @@ impl Array {
     #[inline]
     pub(crate) fn meta(&self) -> Meta {
         Meta::known(self.dtype, self.shape())
+    }
+
+    /// Fails unless the dtype and all known sizes are those of `meta`.
+    pub(crate) fn expect_meta(&self, op: &'static str, meta: &Meta) -> Result<()> {
+        let known = |(dim, size): (&Dim, &usize)| dim.known().is_none_or(|known| known == *size);
+        let same = self.dtype == meta.dtype
+            && self.shape().len() == meta.rank()
+            && meta.shape.iter().zip(self.shape()).all(known);
+        if same {
+            return Ok(());
+        }
+        let (got, expected) = (ShapeText::of(self.shape()), ShapeText::of(&meta.shape));
+        Err(Error::Shape { op, arg: "the result", got, expected })
     }
 
     pub(crate) fn is_contiguous(&self) -> bool {

@@ -95,6 +95,7 @@ type Arrays<'a> = SmallVec<[&'a Array; 4]>;
 
 /// Runs `op` on `inputs`; the result is fresh, or a view for operations that make views. On symbolic
 /// tensors it becomes a node of their program.
+#[track_caller]
 pub(crate) fn apply<O: Op + Into<Operation> + 'static>(
     op: O,
     inputs: &[&Tensor],
@@ -128,6 +129,7 @@ pub(crate) fn apply<O: Op + Into<Operation> + 'static>(
 }
 
 /// As [`apply`], where `beside` is: in its program if it is symbolic, whatever the inputs are.
+#[track_caller]
 pub(crate) fn apply_beside<O: Op + Into<Operation> + 'static>(
     beside: &Tensor,
     op: O,
@@ -143,6 +145,7 @@ pub(crate) fn apply_beside<O: Op + Into<Operation> + 'static>(
 ///
 /// When it fails, `target` is what it was. Inputs that overlap the target in memory are copied
 /// first, so that they are read as they were.
+#[track_caller]
 pub(crate) fn apply_in_place<O: Op + Into<Operation> + 'static>(
     op: O,
     target: &Tensor,

@@ -93,7 +93,16 @@ pub fn select(dst: Dst<'_>, condition: Src<'_>, a: Src<'_>, b: Option<Src<'_>>) 
             };
             // The loops that the compiler can turn into vectors have constant steps.
             let (size, len) = (size_of::<W>() as isize, run.len as isize);
-            if run.strides == [size, 1, size, size] {
+            if run.strides == [size, 1, 0, size] && std::ptr::eq(b, to) {
+                // Through one pointer: of two that are the same, none could be read ahead.
+                let x = a.cast::<W>().read_unaligned();
+                (0..len).for_each(|k| {
+                    let (place, chosen) = (to.offset(k * size).cast::<W>(), chosen.offset(k));
+                    let y = place.read_unaligned();
+                    let word = if chosen.cast::<Bool8>().read().get() { x } else { y };
+                    place.write_unaligned(word);
+                });
+            } else if run.strides == [size, 1, size, size] {
                 (0..len).for_each(|k| choose(k, [size, 1, size, size]));
             } else if run.strides == [size, 1, 0, size] {
                 (0..len).for_each(|k| choose(k, [size, 1, 0, size]));

@@ -26,6 +26,8 @@ pub fn scan_rows(
         let from = from as usize;
         from >= count || if backwards { from > i } else { from < i }
     };
+    let shape = dst.layout().shape();
+    assert!(a.layout().shape() == shape && c.layout().shape() == shape, "one shape");
     assert!(from.values().len() == count, "one entry a row");
     assert!(from.values().iter().enumerate().all(in_order), "a chain comes from what is done");
     dispatch!(dst.dtype(), T => scan::<T>(dst, a, c, axis, from.values(), backwards));

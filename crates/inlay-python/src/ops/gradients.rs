@@ -33,20 +33,21 @@ impl PyTensor {
 
     /// The gradient that ``backward`` has collected for this leaf, or None.
     #[getter]
-    fn grad(&self) -> Option<PyTensor> {
-        self.inner().grad().map(PyTensor::new)
+    fn grad(&self, py: Python<'_>) -> Option<PyTensor> {
+        // A backward that adds to it may wait for the GIL.
+        py.detach(|| self.inner().grad()).map(PyTensor::new)
     }
 
     #[setter]
     fn set_grad(&self, py: Python<'_>, grad: Option<&Bound<'_, PyTensor>>) -> PyResult<()> {
         let call = Call::new(py, "grad");
         let grad = grad.map(|grad| grad.get().inner());
-        call.run(0, || self.inner().set_grad(grad))
+        call.run(usize::MAX, || self.inner().set_grad(grad))
     }
 
     /// Forget the collected gradient.
-    fn clear_grad(&self) {
-        self.inner().clear_grad();
+    fn clear_grad(&self, py: Python<'_>) {
+        py.detach(|| self.inner().clear_grad());
     }
 
     /// The same elements, in the same memory, without their history.

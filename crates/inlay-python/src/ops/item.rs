@@ -8,6 +8,7 @@ use pyo3::types::{PyEllipsis, PyList, PySlice, PyTuple};
 use super::{Given, Object};
 use crate::convert::Call;
 use crate::error::Class;
+use crate::graph::expect_sizes;
 use crate::tensor::PyTensor;
 
 #[pymethods]
@@ -38,6 +39,11 @@ impl PyTensor {
         let tensor = slf.get().inner();
         if tensor.rank() == 0 {
             return Err(Class::Type.error(slf.py(), "iter: a 0-D tensor has no rows"));
+        }
+        if tensor.is_symbolic() && tensor.shape()[0] == Tensor::UNKNOWN {
+            expect_sizes(tensor.shape())?;
+            let text = "iter: the size of a symbolic tensor is not known yet";
+            return Err(Class::Type.error(slf.py(), text));
         }
         Ok(Rows { tensor: tensor.clone(), next: 0 })
     }

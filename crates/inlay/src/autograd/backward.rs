@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use inlay_core::{DType, Error, Result, expect_shape};
+use inlay_core::{DType, Dim, Dims, Error, Result, expect_shape};
 
 use smallvec::SmallVec;
 
@@ -206,7 +206,10 @@ fn seed(op: &'static str, output: &Tensor, given: Option<&Tensor>) -> Result<Ten
             Ok(grad.clone())
         }
         None if output.meta().numel().is_none_or(|count| count == 1) => {
-            output.filled(&output.dims(), true, output.dtype())
+            // Of open sizes it is seen when they come.
+            let single: Dims = Dims::from_elem(Dim::Known(1), output.rank());
+            let ones = output.filled(&output.dims(), true, output.dtype())?;
+            ones.fitting(op, "output", &single)
         }
         None => {
             let got = format!("left out for a tensor of {} elements", output.numel());

@@ -345,6 +345,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_inferred_is_what_runs() {
+        let (program, _) = program();
+        let x = program.value("x").unwrap();
+        // As a signed number it would be negative, and give nothing.
+        assert!(x.numbers(Dim::Known(1 << 63)).is_err());
+        let empty: &[Dim] = &[];
+        assert!(x.stretched_to(empty).is_err());
+    }
+
+    #[test]
     fn other_versions_and_other_files_are_errors() {
         let (program, _) = program();
         let mut bytes = program.to_bytes().unwrap();

@@ -18,7 +18,13 @@ type Key = SmallVec<[(DType, usize); 4]>;
 /// [`jit`].
 pub struct Jit<F> {
     function: F,
-    traces: Mutex<HashMap<Key, Arc<Plan>>>,
+    traces: Mutex<HashMap<Key, Arc<Trace>>>,
+}
+
+/// A plan, and the arguments that it needs, in its order.
+struct Trace {
+    plan: Arc<Plan>,
+    takes: Vec<usize>,
 }
 
 impl<F> fmt::Debug for Jit<F> {
@@ -64,21 +70,19 @@ impl<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>> Jit<F> {
         }
         let key: Key = args.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
         let known = lock(&self.traces).get(&key).cloned();
-        let plan = match known {
-            Some(plan) => plan,
+        let trace = match known {
+            Some(trace) => trace,
             None => {
-                let plan = self.trace(&key)?;
-                lock(&self.traces).insert(key, Arc::clone(&plan));
-                plan
+                let trace = self.trace(&key)?;
+                lock(&self.traces).insert(key, Arc::clone(&trace));
+                trace
             }
         };
-        let names: SmallVec<[String; 4]> = (0..args.len()).map(argument).collect();
-        let feed: SmallVec<[(&str, &Tensor); 4]> =
-            names.iter().map(String::as_str).zip(args.iter().copied()).collect();
-        plan.run(&feed)
+        let feed: SmallVec<[&Tensor; 4]> = trace.takes.iter().map(|at| args[*at]).collect();
+        trace.plan.call(&feed)
     }
 
-    fn trace(&self, key: &Key) -> Result<Arc<Plan>> {
+    fn trace(&self, key: &Key) -> Result<Arc<Trace>> {
         let program = Program::new();
         let args = key
             .iter()
@@ -86,7 +90,11 @@ impl<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>> Jit<F> {
             .map(|(at, (dtype, rank))| program.data(&argument(at), &vec![None; *rank], *dtype));
         let args = args.collect::<Result<Vec<Tensor>>>()?;
         let results = (self.function)(&args)?;
-        program.plan(&results.iter().collect::<Vec<_>>(), false)
+        let plan = program.plan(&results.iter().collect::<Vec<_>>(), false)?;
+        let takes =
+            plan.inputs().filter_map(|name| (0..key.len()).find(|at| argument(*at) == name));
+        let takes = takes.collect();
+        Ok(Arc::new(Trace { plan, takes }))
     }
 }
 

@@ -223,7 +223,10 @@ impl Builder<'_> {
         if bytes > FOLD && !op.is_view() {
             return None;
         }
-        op.run(&arrays, Out::Fresh).ok()
+        let result = op.run(&arrays, Out::Fresh).ok()?;
+        result.expect_meta(op.name(), &meta).ok()?;
+        let view = arrays.first().is_some_and(|first| result.buffer.same_as(&first.buffer));
+        (view || bytes <= FOLD).then_some(result)
     }
 }
 

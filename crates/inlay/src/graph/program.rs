@@ -1,6 +1,7 @@
 //! The program: nodes in the order in which they were added, each one value.
 
 use std::collections::HashMap;
+use std::panic::Location;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use inlay_core::{DType, Dim, Error, Meta, Result, Symbol};
@@ -139,9 +140,12 @@ impl Graph {
     pub(super) fn constant(&mut self, op: &'static str, tensor: &Tensor) -> Result<Id> {
         let array = tensor.array();
         let (key, version) = (tensor.address(), array.buffer.version());
+        // Who shares the memory from outside writes it unseen, so that the bytes are compared.
         if let Some((weak, then, id)) = self.captured.get(&key)
             && *then == version
             && weak.is(tensor)
+            && let What::Constant(kept) = &self.node(*id).what
+            && device::load_bytes(kept)? == device::load_bytes(array)?
         {
             return Ok(*id);
         }
@@ -203,6 +207,7 @@ impl Program {
     ///
     /// # Errors
     /// A name that is taken or empty.
+    #[track_caller]
     pub fn data(&self, name: &str, shape: &[Option<usize>], dtype: DType) -> Result<Tensor> {
         let op = "data";
         let dims = shape.iter().map(|size| size.map_or_else(Dim::unknown, Dim::Known));
@@ -211,7 +216,8 @@ impl Program {
             let expected = "a name that is not in use".into();
             return Err(Error::Argument { op, arg: "name", got: format!("{name:?}"), expected });
         }
-        let id = self.push(What::Data(name.into()), &[], meta.clone(), Site::now())?;
+        let id =
+            self.push(What::Data(name.into()), &[], meta.clone(), Site::now(Location::caller()))?;
         self.graph().data.insert(name.into(), id);
         Ok(Tensor::of_value(Symbolic::new(self, id, meta, None), History::default()))
     }
@@ -247,6 +253,12 @@ impl Program {
     /// The names given by [`Program::set_outputs`].
     pub fn outputs(&self) -> Vec<String> {
         self.graph().outputs.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The dtype of an input.
+    pub fn input_dtype(&self, name: &str) -> Option<DType> {
+        let graph = self.graph();
+        graph.data.get(name).map(|id| graph.node(*id).meta.dtype)
     }
 
     /// The symbolic tensor of an input or output.

@@ -100,7 +100,8 @@ impl State<'_> {
     }
 
     fn step(&mut self, at: usize, step: &Step) -> Result<()> {
-        let late;
+        let (late, inferred);
+        let mut expected = &self.bound.metas[step.value];
         let op = match &self.bound.steps[at] {
             Ready::AsPlanned => &step.op,
             Ready::Sized(op) => op,
@@ -111,7 +112,8 @@ impl State<'_> {
                     Some(sized) => sized.unwrap_or_else(|| step.op.clone()),
                     None => unreachable!("sizes come before what needs them"),
                 };
-                late.infer(&metas)?;
+                inferred = late.infer(&metas)?;
+                expected = &inferred;
                 &late
             }
         };
@@ -124,6 +126,8 @@ impl State<'_> {
             };
             op.run(&arrays, out)?
         };
+        // What comes next was checked for what was inferred.
+        result.expect_meta(op.name(), expected)?;
         for slot in &step.frees {
             self.slots[*slot] = None;
         }
@@ -153,7 +157,8 @@ impl State<'_> {
             fetches.iter().map(|fetch| self.get(fetch.place).clone()).collect();
         self.slots.clear();
         for (fetch, result) in fetches.iter().zip(&mut results) {
-            let given = fetch.feed.is_some_and(|feed| self.donated[feed]);
+            // What was donated goes to one result.
+            let given = fetch.feed.is_some_and(|feed| std::mem::take(&mut self.donated[feed]));
             if !given && !result.buffer.is_sole() {
                 *result = device::to_contiguous("run", result)?;
             }

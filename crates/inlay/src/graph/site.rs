@@ -1,6 +1,7 @@
 //! Where a node comes from: the name that its call was given, and the user's line.
 
 use std::cell::{Cell, RefCell};
+use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use inlay_core::Error;
@@ -48,6 +49,11 @@ pub fn set_site(find: fn() -> Option<String>) {
     SITE.get_or_init(|| find);
 }
 
+/// Where this library's own code lies.
+fn own_folder() -> &'static str {
+    file!().trim_end_matches("site.rs").trim_end_matches(['/', '\\']).trim_end_matches("graph")
+}
+
 /// What is known of the call that is being made.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Site {
@@ -56,10 +62,19 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn now() -> Self {
+    /// Of the call that the code at `caller` makes, if that is the user's.
+    pub(super) fn now(caller: &Location<'_>) -> Self {
         let name = NAME.with(|name| name.borrow().clone());
         let name = name.or_else(|| WITHIN.get().map(Arc::from));
-        Site { name, line: SITE.get().and_then(|find| find()).map(Into::into) }
+        let line = match SITE.get() {
+            Some(find) => find(),
+            None if caller.file().starts_with(own_folder()) => None,
+            None => {
+                let file = caller.file().rsplit(['/', '\\']).next().unwrap_or_default();
+                Some(format!("{file}:{}", caller.line()))
+            }
+        };
+        Site { name, line: line.map(Into::into) }
     }
 
     /// The error of a node, with what is known of where it comes from.

@@ -1,5 +1,6 @@
 //! Symbolic tensors: handles to values of a program, and what the funnel does with them.
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -100,8 +101,9 @@ fn record(
     op: &dyn Op,
     operation: Operation,
     inputs: &[&Tensor],
+    caller: &Location<'_>,
 ) -> Result<Recorded> {
-    let site = Site::now();
+    let site = Site::now(caller);
     let make = || {
         let mut ids: SmallVec<[Id; 4]> = SmallVec::new();
         for input in inputs {
@@ -155,7 +157,8 @@ fn save(op: &dyn Op, inputs: &[&Tensor], output: &Symbolic) -> Saved {
     Saved { inputs: inputs.collect(), output }
 }
 
-/// Adds a node to `program`; the result stands for its value.
+/// Adds a node to `program` for the caller; the result stands for its value.
+#[track_caller]
 pub(crate) fn append<O: Op + Into<Operation> + 'static>(
     program: &Program,
     op: O,
@@ -164,7 +167,7 @@ pub(crate) fn append<O: Op + Into<Operation> + 'static>(
     let tracked = is_tracked(&op, inputs)?;
     let operation: Operation = op.into();
     let Recorded { id, meta, inputs: metas } =
-        record(program, &*operation, operation.clone(), inputs)?;
+        record(program, &*operation, operation.clone(), inputs, Location::caller())?;
     let dtype = meta.dtype;
     let of = inputs.first().filter(|_| operation.is_view()).and_then(|first| first.symbolic());
     let result = Symbolic::new(program, id, meta, of);
@@ -178,6 +181,7 @@ pub(crate) fn append<O: Op + Into<Operation> + 'static>(
 }
 
 /// As [`append`] to the program of the first of `inputs`, which then stands for the new value.
+#[track_caller]
 pub(crate) fn append_in_place<O: Op + Into<Operation> + 'static>(
     op: O,
     target: &Tensor,
@@ -198,7 +202,7 @@ pub(crate) fn append_in_place<O: Op + Into<Operation> + 'static>(
     }
     let operation: Operation = op.into();
     let Recorded { id, meta, inputs: metas } =
-        record(&symbolic.program, &*operation, operation.clone(), inputs)?;
+        record(&symbolic.program, &*operation, operation.clone(), inputs, Location::caller())?;
     let result = Symbolic::new(&symbolic.program, id, meta, None);
     if tracked {
         let saved = save(&*operation, inputs, &result);

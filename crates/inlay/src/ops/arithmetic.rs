@@ -90,6 +90,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Dtypes that differ, shapes that don't broadcast together.
+    #[track_caller]
     pub fn add(&self, other: &Tensor) -> Result<Tensor> {
         apply(Arith(Arithmetic::Add), &[self, other])
     }
@@ -98,6 +99,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Dtypes that differ or are bool, shapes that don't broadcast together.
+    #[track_caller]
     pub fn subtract(&self, other: &Tensor) -> Result<Tensor> {
         apply(Arith(Arithmetic::Subtract), &[self, other])
     }
@@ -106,6 +108,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Dtypes that differ, shapes that don't broadcast together.
+    #[track_caller]
     pub fn multiply(&self, other: &Tensor) -> Result<Tensor> {
         apply(Arith(Arithmetic::Multiply), &[self, other])
     }
@@ -114,6 +117,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Dtypes that differ, shapes that don't broadcast together.
+    #[track_caller]
     pub fn divide(&self, other: &Tensor) -> Result<Tensor> {
         apply(Arith(Arithmetic::Divide), &[self, other])
     }
@@ -126,6 +130,7 @@ macro_rules! in_place {
             ///
             /// # Errors
             /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+            #[track_caller]
             pub fn $name(&self, other: &Tensor) -> Result<&Self> {
                 self.arithmetic_(Arith(Arithmetic::$op), other)
             }

@@ -52,11 +52,10 @@ impl Region for Block {
     }
 
     fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<Dims> {
+        x.expect_rank(op, arg, self.shape.len())?;
         let certain = x.shape.iter().chain(&self.sizes()).all(|dim| dim.known().is_some());
         if !certain {
-            let expected = x.with_shape(self.shape.clone());
-            x.expect_rank(op, arg, expected.rank())?;
-            return Ok(expected.shape);
+            return Ok(self.shape.clone());
         }
         if self.shape.is_empty() {
             return Ok(Dims::new());

@@ -52,6 +52,7 @@ impl Tensor {
     ///
     /// # Errors
     /// From complex to real numbers.
+    #[track_caller]
     pub fn cast(&self, dtype: DType) -> Result<Tensor> {
         apply(Cast { dtype }, &[self])
     }

@@ -69,6 +69,7 @@ macro_rules! comparison {
             /// # Errors
             /// Dtypes that differ, shapes that don't broadcast together, an order of complex
             /// numbers.
+            #[track_caller]
             pub fn $name(&self, other: &Tensor) -> Result<Tensor> {
                 apply(Compare(Comparison::$variant), &[self, other])
             }

@@ -76,6 +76,7 @@ impl Tensor {
     ///
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.
+    #[track_caller]
     pub fn concat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
         apply(Concat { name: Name("concat"), axis }, tensors)
     }
@@ -84,6 +85,7 @@ impl Tensor {
     ///
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.
+    #[track_caller]
     pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
         let op = "stack";
         let rank = tensors.first().map_or(0, |tensor| tensor.rank()) + 1;

@@ -34,6 +34,7 @@ impl Tensor {
     ///
     /// # Errors
     /// When there is not enough memory.
+    #[track_caller]
     pub fn copy(&self) -> Result<Tensor> {
         apply(Copy, &[self])
     }

@@ -9,6 +9,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A value that the dtype does not take, a shape that does not fit in memory.
+    #[track_caller]
     pub fn full(shape: &[usize], value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
         filled("full", shape, value.into(), dtype)
     }
@@ -17,6 +18,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A shape that does not fit in memory.
+    #[track_caller]
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor> {
         filled("zeros", shape, Scalar::Bool(false), dtype)
     }
@@ -25,6 +27,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A shape that does not fit in memory.
+    #[track_caller]
     pub fn ones(shape: &[usize], dtype: DType) -> Result<Tensor> {
         filled("ones", shape, Scalar::Bool(true), dtype)
     }
@@ -33,6 +36,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A step of 0, numbers that are not finite or don't fit in the dtype, bool and complex dtypes.
+    #[track_caller]
     pub fn arange(
         start: impl Into<Scalar>,
         end: impl Into<Scalar>,

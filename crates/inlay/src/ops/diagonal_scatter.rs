@@ -79,6 +79,7 @@ impl Tensor {
     /// # Errors
     /// Shapes and dtypes that don't fit, fewer than two dimensions, axes that are out of range or
     /// the same.
+    #[track_caller]
     pub fn diagonal_scatter(&self, src: &Tensor, at: DiagonalScatter) -> Result<Tensor> {
         apply(Write(at), &[self, src])
     }
@@ -87,6 +88,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn diagonal_scatter_(&self, src: &Tensor, at: DiagonalScatter) -> Result<&Self> {
         apply_in_place(Write(at), self, &[src]).map(|()| self)
     }
@@ -95,6 +97,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Fewer than two dimensions, axes that are out of range or the same.
+    #[track_caller]
     pub fn diagonal(&self, at: DiagonalScatter) -> Result<Tensor> {
         apply(Read(at), &[self])
     }

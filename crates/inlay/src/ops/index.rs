@@ -41,11 +41,18 @@ enum Plain {
     NewAxis,
 }
 
+/// More items than anybody writes: each new axis costs a look at all before it.
+const MOST_ITEMS: usize = 128;
+
 impl Basic {
     /// The items with the ellipsis, which is at the end if none is written, made whole axes.
     fn expand(&self, op: &'static str, rank: usize) -> Result<SmallVec<[Plain; 6]>> {
         let used = self.0.iter().filter(|item| matches!(item, Plain::At(_) | Plain::Slice(_)));
         let used = used.count();
+        if self.0.len() > MOST_ITEMS {
+            let expected = format!("at most {MOST_ITEMS} items");
+            return Err(Error::TooManyIndices { op, got: self.0.len(), expected });
+        }
         let Some(left) = rank.checked_sub(used) else {
             let expected = format!("at most {rank} items, as x has {rank} dimensions");
             return Err(Error::TooManyIndices { op, got: used, expected });
@@ -212,6 +219,7 @@ impl Tensor {
     ///
     /// # Errors
     /// More items than dimensions, positions out of range, a step of 0, a mask of another shape.
+    #[track_caller]
     pub fn index(&self, items: &[Item]) -> Result<Tensor> {
         let op = "getitem";
         let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
@@ -227,6 +235,7 @@ impl Tensor {
     /// # Errors
     /// As [`Tensor::index`]; also dtypes that differ, a value that does not stretch, memory that is
     /// read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn assign(&self, items: &[Item], value: &Tensor) -> Result<()> {
         within("setitem", || self.write_item(items, value))
     }

@@ -79,6 +79,7 @@ impl Tensor {
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range, a value of
     /// another kind or shape.
+    #[track_caller]
     pub fn index_fill(&self, index: &Tensor, axis: i64, value: impl Into<Fill>) -> Result<Tensor> {
         let value = value.into().tensor("index_fill", self)?;
         apply(IndexFill { axis }, &[self, index, &value])
@@ -88,6 +89,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn index_fill_(&self, index: &Tensor, axis: i64, value: impl Into<Fill>) -> Result<&Self> {
         let value = value.into().tensor("index_fill", self)?;
         apply_in_place(IndexFill { axis }, self, &[index, &value]).map(|()| self)

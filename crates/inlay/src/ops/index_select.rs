@@ -67,6 +67,7 @@ impl Tensor {
     ///
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range.
+    #[track_caller]
     pub fn index_select(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
         apply(IndexSelect { name: Name("index_select"), axis }, &[self, index])
     }

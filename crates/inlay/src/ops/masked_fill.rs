@@ -57,6 +57,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A mask that is not bool or does not broadcast, a value of another kind or shape.
+    #[track_caller]
     pub fn masked_fill(&self, mask: &Tensor, value: impl Into<Fill>) -> Result<Tensor> {
         let value = value.into().tensor("masked_fill", self)?;
         apply(MaskedFill, &[self, mask, &value])
@@ -66,6 +67,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn masked_fill_(&self, mask: &Tensor, value: impl Into<Fill>) -> Result<&Self> {
         let value = value.into().tensor("masked_fill", self)?;
         apply_in_place(MaskedFill, self, &[mask, &value]).map(|()| self)

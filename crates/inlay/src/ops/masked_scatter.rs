@@ -92,6 +92,7 @@ impl Tensor {
     /// # Errors
     /// A mask that is not bool or does not broadcast, dtypes that differ, a source with fewer
     /// elements than the mask selects.
+    #[track_caller]
     pub fn masked_scatter(&self, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
         apply(MaskedScatter, &[self, mask, source])
     }
@@ -100,6 +101,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn masked_scatter_(&self, mask: &Tensor, source: &Tensor) -> Result<&Self> {
         apply_in_place(MaskedScatter, self, &[mask, source]).map(|()| self)
     }

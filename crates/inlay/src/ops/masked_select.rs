@@ -50,6 +50,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A mask that is not bool or does not broadcast.
+    #[track_caller]
     pub fn masked_select(&self, mask: &Tensor) -> Result<Tensor> {
         apply(MaskedSelect, &[self, mask])
     }

@@ -154,6 +154,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`Tensor::scatter`].
+    #[track_caller]
     pub fn index_add(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<Tensor> {
         self.scatter(index, values, how("index_add", true).axis(axis))
     }
@@ -162,6 +163,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`Tensor::scatter_`].
+    #[track_caller]
     pub fn index_add_(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<&Self> {
         self.scatter_(index, values, how("index_add", true).axis(axis))
     }
@@ -173,6 +175,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, indices out of range.
+    #[track_caller]
     pub fn index_put(
         &self,
         indices: &[&Tensor],
@@ -192,6 +195,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn index_put_(
         &self,
         indices: &[&Tensor],
@@ -212,6 +216,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, indices out of range.
+    #[track_caller]
     pub fn scatter_nd_add(&self, index: &Tensor, updates: &Tensor) -> Result<Tensor> {
         let op = "scatter_nd_add";
         within(op, || scatter_nd_add(op, self, index, updates))
@@ -221,6 +226,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there.
+    #[track_caller]
     pub fn scatter_nd(index: &Tensor, updates: &Tensor, shape: &[usize]) -> Result<Tensor> {
         let op = "scatter_nd";
         // Named here, so that a size that can't be is an error of this operation.

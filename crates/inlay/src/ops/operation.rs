@@ -140,7 +140,7 @@ impl fmt::Debug for Name {
 
 impl Name {
     /// Those that are in use; files hold no others.
-    const ALL: [&str; 19] = [
+    const ALL: [&str; 22] = [
         "scatter",
         "updates",
         "value",
@@ -160,6 +160,9 @@ impl Name {
         "broadcast_to",
         "x",
         "mask",
+        "grad",
+        "backward",
+        "output",
     ];
 }
 

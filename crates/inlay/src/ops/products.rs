@@ -1,6 +1,6 @@
 //! The gradients of products: each factor has that of the result, times all other factors.
 
-use inlay_core::{DType, Dim, Kind, Meta, Reduce, Result, axis_of, expect_shape};
+use inlay_core::{DType, Dim, Error, Kind, Meta, Reduce, Result, expect_shape};
 use serde::{Deserialize, Serialize};
 
 use super::scan::Chain;
@@ -67,7 +67,11 @@ impl Op for Products {
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [g, x, index, first] = inputs else { unreachable!("four inputs") };
         let op = self.name();
-        axis_of(op, "axis", self.axis as i64, g.rank())?;
+        g.expect_axis(op, self.axis)?;
+        if !g.dtype.is_differentiable() {
+            let expected = "a float or complex dtype";
+            return Err(Error::DType { op, arg: "g", got: g.dtype, expected });
+        }
         index.expect_index(op, "index")?;
         index.expect_rank(op, "index", 1)?;
         for (arg, other) in [("x", x), ("first", first)] {

@@ -187,6 +187,7 @@ impl Tensor {
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that the
     /// dtype does not have.
+    #[track_caller]
     pub fn put_along_axis(
         &self,
         index: &Tensor,
@@ -200,6 +201,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn put_along_axis_(
         &self,
         index: &Tensor,

@@ -175,6 +175,7 @@ macro_rules! reductions {
             /// # Errors
             /// An axis that is out of range or named twice; a dtype or an emptiness that the reduction
             /// does not have.
+            #[track_caller]
             pub fn $name(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
                 let axes = axes.map(<[i64]>::to_vec);
                 apply(Reduction { how: Fold::$how, axes, keepdim }, &[self])

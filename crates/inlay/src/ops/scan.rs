@@ -4,7 +4,7 @@
 //! own plus a factor times the row before it. Such recurrences are closed under differentiation, so
 //! products of "all the others" need no division, at any order of gradient.
 
-use inlay_core::{DType, Dim, Dims, Error, Meta, Result, axis_of};
+use inlay_core::{DType, Dim, Dims, Error, Meta, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
@@ -77,7 +77,7 @@ impl Op for Scan {
         let [a, c, from] = inputs else { unreachable!("three inputs") };
         c.expect_dtype_of(self.name(), "c", a, "a")?;
         inlay_core::expect_shape(self.name(), "c", &c.shape, &a.shape)?;
-        axis_of(self.name(), "axis", self.axis as i64, a.rank())?;
+        a.expect_axis(self.name(), self.axis)?;
         inlay_core::expect_shape(self.name(), "from", &from.shape, &[a.shape[self.axis]])?;
         Ok(a.clone())
     }

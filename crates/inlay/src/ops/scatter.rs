@@ -206,6 +206,7 @@ impl Tensor {
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that the
     /// dtype does not have.
+    #[track_caller]
     pub fn scatter(&self, index: &Tensor, updates: &Tensor, how: Scatter) -> Result<Tensor> {
         apply(how, &[self, index, updates])
     }
@@ -214,6 +215,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn scatter_(&self, index: &Tensor, updates: &Tensor, how: Scatter) -> Result<&Self> {
         apply_in_place(how, self, &[index, updates]).map(|()| self)
     }

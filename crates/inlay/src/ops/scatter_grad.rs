@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use inlay_core::{Combine, DType, Dims, Meta, Reduce, Result, axis_of};
+use inlay_core::{Combine, DType, Dims, Meta, Reduce, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
@@ -250,7 +250,7 @@ impl Op for Winners {
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, index] = inputs else { unreachable!("two inputs") };
         index.expect_index(self.name(), "index")?;
-        axis_of(self.name(), "axis", self.axis as i64, x.rank())?;
+        x.expect_axis(self.name(), self.axis)?;
         index.expect_rank(self.name(), "index", if self.of_rows { 1 } else { x.rank() })?;
         Ok(Meta { dtype: DType::Bool, shape: index.shape.clone() })
     }

@@ -68,6 +68,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis or a position out of range.
+    #[track_caller]
     pub fn select_scatter(&self, values: &Tensor, at: SelectScatter) -> Result<Tensor> {
         apply(Write(at), &[self, values])
     }
@@ -76,6 +77,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn select_scatter_(&self, values: &Tensor, at: SelectScatter) -> Result<&Self> {
         apply_in_place(Write(at), self, &[values]).map(|()| self)
     }

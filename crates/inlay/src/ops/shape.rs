@@ -372,6 +372,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A shape of another number of elements, or with sizes that are none.
+    #[track_caller]
     pub fn reshape(&self, shape: &[i64]) -> Result<Tensor> {
         apply(Reshape::new(shape)?, &[self])
     }
@@ -402,7 +403,7 @@ impl Tensor {
     }
 
     /// This tensor, which an operation calls `arg`, if it has `shape`.
-    pub(super) fn fitting(
+    pub(crate) fn fitting(
         &self,
         op: &'static str,
         arg: &'static str,
@@ -427,6 +428,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A `perm` that does not name each axis once.
+    #[track_caller]
     pub fn transpose(&self, perm: &[i64]) -> Result<Tensor> {
         apply(Transpose { perm: perm.to_vec() }, &[self])
     }
@@ -435,6 +437,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A shape to which this one does not stretch.
+    #[track_caller]
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Tensor> {
         self.stretched_to(&Meta::known(self.dtype(), shape).shape)
     }

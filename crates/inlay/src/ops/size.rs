@@ -1,7 +1,7 @@
 //! Sizes as values: numbers along an axis, and how many elements there are. For gradients and index
 //! arithmetic, where sizes may be known only when a program runs.
 
-use inlay_core::{DType, Dim, Dims, Meta, Result};
+use inlay_core::{DType, Dim, Dims, Error, Meta, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
@@ -24,6 +24,9 @@ impl Op for Numbers {
     }
 
     fn infer(&self, _inputs: &[Meta]) -> Result<Meta> {
+        if let Some(len) = self.len.known().filter(|len| isize::try_from(*len).is_err()) {
+            return Err(Error::TooLarge { op: self.name(), shape: vec![len] });
+        }
         Ok(Meta { dtype: DType::I64, shape: smallvec![self.len] })
     }
 

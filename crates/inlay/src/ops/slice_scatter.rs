@@ -155,6 +155,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis out of range or named twice, a step of 0.
+    #[track_caller]
     pub fn slice_scatter(&self, y: &Tensor, at: &SliceScatter) -> Result<Tensor> {
         apply(Write(at.clone()), &[self, y])
     }
@@ -163,6 +164,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
     pub fn slice_scatter_(&self, y: &Tensor, at: &SliceScatter) -> Result<&Self> {
         apply_in_place(Write(at.clone()), self, &[y]).map(|()| self)
     }
@@ -171,6 +173,7 @@ impl Tensor {
     ///
     /// # Errors
     /// An axis out of range or named twice, a step of 0.
+    #[track_caller]
     pub fn slice(&self, at: &SliceScatter) -> Result<Tensor> {
         apply(Read(at.clone()), &[self])
     }

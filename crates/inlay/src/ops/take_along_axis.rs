@@ -93,6 +93,7 @@ impl Tensor {
     /// # Errors
     /// An index whose shape does not fit or that is not of integers, an axis or an index out of
     /// range.
+    #[track_caller]
     pub fn take_along_axis(&self, index: &Tensor, axis: i64, broadcast: bool) -> Result<Tensor> {
         apply(TakeAlongAxis { axis, broadcast }, &[self, index])
     }

@@ -45,6 +45,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Fewer than two dimensions.
+    #[track_caller]
     pub fn tril(&self, diagonal: i64) -> Result<Tensor> {
         apply(KeepTriangle { triangle: Triangle::Lower, diagonal }, &[self])
     }
@@ -53,6 +54,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Fewer than two dimensions.
+    #[track_caller]
     pub fn triu(&self, diagonal: i64) -> Result<Tensor> {
         apply(KeepTriangle { triangle: Triangle::Upper, diagonal }, &[self])
     }

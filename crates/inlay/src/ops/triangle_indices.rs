@@ -94,6 +94,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Negative sizes, a dtype that is not an integer or can't hold the largest index.
+    #[track_caller]
     pub fn tril_indices(row: i64, col: i64, offset: i64, dtype: DType) -> Result<Tensor> {
         apply(TriangleIndices { triangle: Triangle::Lower, row, col, offset, dtype }, &[])
     }
@@ -102,6 +103,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As there.
+    #[track_caller]
     pub fn triu_indices(row: i64, col: i64, offset: i64, dtype: DType) -> Result<Tensor> {
         apply(TriangleIndices { triangle: Triangle::Upper, row, col, offset, dtype }, &[])
     }

@@ -81,6 +81,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Bools have no sign.
+    #[track_caller]
     pub fn negative(&self) -> Result<Tensor> {
         apply(Pointwise(Unary::Negative), &[self])
     }
@@ -89,6 +90,7 @@ impl Tensor {
     ///
     /// # Errors
     /// When there is not enough memory.
+    #[track_caller]
     pub fn conjugate(&self) -> Result<Tensor> {
         match self.dtype().kind() {
             Kind::Complex => apply(Pointwise(Unary::Conjugate), &[self]),
@@ -100,6 +102,7 @@ impl Tensor {
     ///
     /// # Errors
     /// None that input can cause.
+    #[track_caller]
     pub fn real(&self) -> Result<Tensor> {
         apply(Real, &[self])
     }

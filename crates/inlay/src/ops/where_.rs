@@ -64,6 +64,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A condition that is not bool, dtypes that differ, shapes that don't broadcast together.
+    #[track_caller]
     pub fn choose(&self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         apply(Where, &[self, x, y])
     }

@@ -96,7 +96,7 @@ fn sizes_that_come_with_values_are_checked_then() {
     let fits = run(&[1.0, 2.0], &[true, true]).unwrap();
     assert_eq!(fits[0].to_vec::<f32>().unwrap(), [2.0, 4.0]);
     let text = run(&[1.0, 2.0, 3.0], &[true, true, false]).unwrap_err().to_string();
-    assert_eq!(text, "add: shapes [2] and [3] do not broadcast together (at 'pairs')");
+    assert_eq!(text, "add: shapes [2] and [3] do not broadcast together (at 'pairs', graph.rs:91)");
     let text = run(&[1.0, 2.0, 3.0], &[true, true]).unwrap_err().to_string();
     assert!(text.starts_with("masked_select: mask has shape [2]"), "{text}");
 }

@@ -58,9 +58,10 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     if to_step > to_axis.unsigned_abs() {
         return gather_lanes(dst, src, axis, index);
     }
-    // A run that jumps through the source is read a line of the destination at a time: what is met
-    // on the way stays in a cache for the next rows.
-    let columns = if from_step > size { rows.run_len().div_ceil((LINE / size).max(1)) } else { 1 };
+    // A run that jumps from line to line of the source is read a line of the destination at a time:
+    // what is met on the way stays in a cache for the next rows. (Every other element of 2048 floats a
+    // row: 1.1 ms at once, 6.6 in lines.)
+    let columns = if from_step >= LINE { rows.run_len().div_ceil((LINE / size).max(1)) } else { 1 };
     let even = evenly(positions.len());
     dispatch_width!(size, W => each_row(&rows, &even, size, 2 * size, columns, |run, i| {
         let to = run.offsets[0] + i as isize * to_axis;
@@ -90,13 +91,19 @@ pub fn scatter_rows(
     combine: Combine,
 ) -> Result<()> {
     dst.expect_apart(&updates);
+    let entries = index.values.layout().numel();
+    assert!(
+        updates.layout().shape().get(axis) == Some(&entries),
+        "a row of updates for each entry"
+    );
+    assert!(base.is_none_or(|base| base.layout().shape() == dst.layout().shape()), "one shape");
     let call = Call { dst, base, axis, updates, combine };
     if small::scatter(&call, &index) {
         return Ok(());
     }
     let places = dst.layout().shape()[axis];
     let direct = Direct::new(&call);
-    let direct = call.suits(&direct, index.values.layout().numel()).then_some(&direct);
+    let direct = call.suits(&direct, entries).then_some(&direct);
     // A fresh result is thrown away when the index turns out to be wrong, so that it can be checked
     // on the way. A failed call is done again from a checked copy, which tells what is wrong.
     if let (Some(direct), Some(_)) = (direct, base)

@@ -22,7 +22,10 @@ pub(super) fn scatter(call: &Call<'_>, index: &Index<'_>) -> bool {
     let (shape, size) = (dst.layout().shape(), dst.dtype().size());
     let entries = index.values.layout().numel();
     let bytes = dst.layout().numel().saturating_mul(size);
+    let apart = |k: &usize| *k == axis || shape[*k] == updates.layout().shape()[*k];
     let suits = entries <= ENTRIES
+        && updates.layout().rank() == shape.len()
+        && (0..shape.len()).all(|k| apart(&k))
         && bytes <= SMALL
         && updates.layout().numel().saturating_mul(size) <= SMALL
         && shape[..axis].iter().all(|&outer| outer == 1)
@@ -38,6 +41,10 @@ pub(super) fn scatter(call: &Call<'_>, index: &Index<'_>) -> bool {
     let mut room = [0usize; ENTRIES];
     let Some(places) = read(index.values, shape[axis], &mut room[..entries]) else { return false };
     let row: usize = shape[axis + 1..].iter().product();
+    // Without elements there may be no memory to look at.
+    if row == 0 {
+        return true;
+    }
     // SAFETY: what is not one value is contiguous, so that row `i` begins after `i` rows; places are
     // below the number of rows, and there is a row of updates for each entry. The views lie apart, as
     // the caller has seen.
