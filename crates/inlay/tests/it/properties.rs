@@ -392,6 +392,32 @@ fn twins_agree_on_small_scatters() {
     }
 }
 
+/// One thread alone writes rows of up to 512 bytes directly, several write them by place.
+#[test]
+fn twins_agree_with_one_thread_and_several() {
+    let mut rng = Rng(37);
+    let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
+    for how in std::iter::once(None).chain(combines.map(Some)) {
+        for (dtype, width) in
+            [(DType::F32, 127), (DType::F32, 129), (DType::F64, 64), (DType::F16, 256)]
+        {
+            let x = Nd::random(&mut rng, dtype, &[50, width]);
+            let updates = Nd::random(&mut rng, dtype, &[300, width]);
+            let index = Nd::random_index(&mut rng, DType::I64, &[300], 50);
+            let expected = naive::scatter(&x, &index, &updates, 0, how);
+            let (index, updates) = (index.tensor(), updates.tensor());
+            let scatter = match how {
+                None => Scatter::overwrite(),
+                Some((reduce, include)) => Scatter::reduce(reduce).include_self(include),
+            };
+            for threads in [1, 2] {
+                set_num_threads(threads);
+                assert_same(&x.tensor().scatter(&index, &updates, scatter).unwrap(), &expected);
+            }
+        }
+    }
+}
+
 /// Indices that name eight places most of the time, on both sides of where those are accumulated in
 /// index order: 65,536 entries, three quarters of them, rows of whole 16 elements, three threads.
 #[test]

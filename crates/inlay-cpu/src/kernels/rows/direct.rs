@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use inlay_core::{Combine, Reduce, Result};
 use smallvec::SmallVec;
 
-use super::Call;
+use super::{Call, DIRECT_ROW};
 use crate::kernels::copy::{copy, move_run};
 use crate::kernels::listing::{BLOCK, Entries, List, Values, shares};
 use crate::kernels::positions::Shared;
@@ -313,10 +313,12 @@ impl Direct<'_> {
         // SAFETY: the caller's promise.
         let (to, from) = unsafe { self.origins(task) };
         let to_place = |place: u32| to.wrapping_offset(place as isize * to_step);
+        // Of rows that one thread reads in the order of memory, the CPU asks for the updates itself.
+        let bytes = self.row_len * self.call.dst.dtype().size();
         for (k, (&place, &entry)) in places.iter().zip(entries).enumerate() {
             if let Some((&place, &entry)) = places.get(k + AHEAD).zip(entries.get(k + AHEAD)) {
-                prefetch(to_place(place), 1);
-                if from_step.unsigned_abs() > 8 {
+                prefetch(to_place(place), bytes);
+                if from_step.unsigned_abs() > 8 && bytes <= DIRECT_ROW {
                     prefetch(from.wrapping_offset(entry as isize * from_step), 1);
                 }
             }

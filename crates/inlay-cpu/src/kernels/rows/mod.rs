@@ -17,6 +17,7 @@ use super::listing::Entries;
 use super::positions::Positions;
 use super::reducer::dispatch_reduce;
 use crate::number::dispatch_width;
+use crate::threads;
 use crate::walk::Walk;
 use crate::{Dst, Src};
 use direct::Direct;
@@ -27,6 +28,14 @@ pub use products::{products_of_all, products_of_others};
 /// what it costs to look it up in groups; a long one is better read out of order than its place
 /// written again and again. (1M rows of 64 bytes: 0.9 of the time, of 128 bytes: 1.1.)
 const DIRECT_ROW: usize = 64;
+
+/// The same for one thread, which reads all updates in the order of memory. (256 MB in rows of 256
+/// bytes: 20 ms instead of 30, of 512 bytes: 18 instead of 22, of 1 KiB: 18 instead of 17.)
+const DIRECT_ROW_ALONE: usize = 512;
+
+fn longest_direct() -> usize {
+    if threads::num_threads() == 1 { DIRECT_ROW_ALONE } else { DIRECT_ROW }
+}
 
 /// An index argument as the user gave it, and how errors call it.
 #[derive(Clone, Copy)]
@@ -153,7 +162,7 @@ impl<'a> Call<'a> {
     /// Whether to write directly is a good way for `entries`. There is something to write to.
     fn suits(&self, direct: &Direct<'_>, entries: usize) -> bool {
         let size = self.dst.same_size(&self.updates);
-        if self.dst.layout().numel() == 0 || direct.row_len() * size > DIRECT_ROW {
+        if self.dst.layout().numel() == 0 || direct.row_len() * size > longest_direct() {
             return false;
         }
         match self.combine {
