@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from cases import assert_same
 
 import inlay
+from inlay import static
 
 REDUCES = ["sum", "mul", "mean", "amax", "amin"]
 Function = Callable[..., Any]
@@ -150,29 +153,59 @@ def by_differences(
     return grads
 
 
+def in_both_modes(
+    compute: Callable[[list[inlay.Tensor]], list[inlay.Tensor | None]],
+    layout: Function,
+    arrays: list[np.ndarray],
+) -> list[np.ndarray]:
+    """What `compute` makes of leaves: eager, and the same bits as a program of open sizes."""
+    found = compute(leaves(arrays, layout))
+    program = static.Program()
+    symbols = [
+        program.data(f"x{k}", [None] * array.ndim, array.dtype) for k, array in enumerate(arrays)
+    ]
+    for symbol in symbols:
+        symbol.stop_gradient = False
+    built = compute(symbols)
+    assert [one is None for one in built] == [one is None for one in found]
+    fetched = [one for one in built if one is not None]
+    feed = {f"x{k}": layout(array) for k, array in enumerate(arrays)}
+    results = iter(program.run(feed, fetched) if fetched else [])
+    for one in found:
+        if one is not None:
+            assert_same(next(results), one.numpy())
+    return [
+        np.zeros_like(array) if one is None else one.numpy()
+        for one, array in zip(found, arrays, strict=False)
+    ]
+
+
 def first_order(function: Function, layout: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:
     """The gradients of `function` at all arrays but the last, which is the seed."""
-    tensors = leaves(arrays, layout)
-    grads = inlay.grad(function(*tensors[:-1]), tensors[:-1], grad_outputs=[tensors[-1]])
-    return [grad.numpy() for grad in grads]
+
+    def compute(tensors: list[inlay.Tensor]) -> list[inlay.Tensor | None]:
+        return inlay.grad(function(*tensors[:-1]), tensors[:-1], grad_outputs=[tensors[-1]])
+
+    return in_both_modes(compute, layout, arrays)
 
 
 def second_order(
     function: Function, layout: Function, arrays: list[np.ndarray], weights: list[np.ndarray]
 ) -> list[np.ndarray]:
     """The gradients of <weights, gradients of `function`>, at all arrays and the seed."""
-    tensors = leaves(arrays, layout)
+    return in_both_modes(partial(gradients_of_gradients, function, weights), layout, arrays)
+
+
+def gradients_of_gradients(
+    function: Function, weights: list[np.ndarray], tensors: list[inlay.Tensor]
+) -> list[inlay.Tensor | None]:
     y = function(*tensors[:-1])
     grads = inlay.grad(y, tensors[:-1], grad_outputs=[tensors[-1]], create_graph=True)
     tracked = [(g, w) for g, w in zip(grads, weights, strict=True) if not g.stop_gradient]
     if not tracked:
-        return [np.zeros_like(array) for array in arrays]
+        return [None] * len(tensors)
     outputs, seeds = zip(*tracked, strict=True)
-    found = inlay.grad(list(outputs), tensors, grad_outputs=list(seeds), allow_unused=True)
-    return [
-        np.zeros_like(array) if grad is None else grad.numpy()
-        for grad, array in zip(found, arrays, strict=True)
-    ]
+    return inlay.grad(list(outputs), tensors, grad_outputs=list(seeds), allow_unused=True)
 
 
 def value_of(function: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:

@@ -546,7 +546,7 @@ def _(draw: Draw) -> Case:
         y = inlay.scatter(x, index, u, overwrite=False, reduce="mul", include_self=True)
         y = inlay.diagonal_scatter(y, d * y[0]) * y
         y = inlay.slice_scatter(y, y[::2] * u[:2], step=2)
-        return y.masked_select(y.numpy() > 0)
+        return y.masked_select(y > 0)
 
     return Case(chain, [draw.numbers(4, 4), draw.numbers(6, 4), draw.numbers(4)])
 
