@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from benchmarks.rows import Row
 
 Arrays = dict[str, np.ndarray]
+Write = Callable[[Any, Any, int, int], Any]
 
 STEPS = 8  # writes of a chain of slices
 CORNER = 64  # rows and columns of the triangle that a mixed chain writes
@@ -80,6 +84,29 @@ def forward(row: Row, a: Arrays) -> np.ndarray:
         for k in range(row.entries):
             y[k % row.shape[0]] = a["values"]
     return y
+
+
+def slice_chain(row: Row, write: Write) -> Callable[[Any, Any], Any]:
+    """One write after the other, by a library's own ``write(x, patch, start, stop)``."""
+
+    def chain(x: Any, values: Any) -> Any:
+        for k, (start, stop) in enumerate(patches(row)):
+            x = write(x, values[k, : stop - start], start, stop)
+        return x
+
+    return chain
+
+
+def tiny_program(row: Row, write: Write) -> Callable[[Any, Any], Any]:
+    """As many tiny writes as the row has entries."""
+
+    def program(x: Any, values: Any) -> Any:
+        for k in range(row.entries):
+            at = k % row.shape[0]
+            x = write(x, values, at, at + 1)
+        return x
+
+    return program
 
 
 def moved(row: Row, a: Arrays) -> tuple[int, int] | None:

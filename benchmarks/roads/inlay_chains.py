@@ -6,17 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import inlay
-from benchmarks.chains import CORNER, RATE, patches
+from benchmarks.chains import CORNER, RATE, slice_chain, tiny_program
 from benchmarks.rows import Row
 
 
 def function(row: Row) -> Callable[..., Any]:
     """The workload as a function of its tensors, by their names."""
 
-    def slice_chain(x: Any, values: Any) -> Any:
-        for k, (start, stop) in enumerate(patches(row)):
-            x = inlay.slice_scatter(x, values[k, : stop - start], 0, start, stop)
-        return x
+    def write(x: Any, patch: Any, start: int, stop: int) -> Any:
+        return inlay.slice_scatter(x, patch, 0, start, stop)
 
     def mixed_chain(
         x: Any,
@@ -46,16 +44,10 @@ def function(row: Row) -> Callable[..., Any]:
         with inlay.no_grad():
             return x - slope * RATE
 
-    def tiny_program(x: Any, values: Any) -> Any:
-        for k in range(row.entries):
-            at = k % row.shape[0]
-            x = inlay.slice_scatter(x, values, 0, at, at + 1)
-        return x
-
     names = {
-        "slice_chain": slice_chain,
+        "slice_chain": slice_chain(row, write),
         "mixed_chain": mixed_chain,
         "train_step": train_step,
-        "tiny_program": tiny_program,
+        "tiny_program": tiny_program(row, write),
     }
     return names[row.op]

@@ -7,16 +7,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from benchmarks.chains import CORNER, RATE, patches
+from benchmarks.chains import CORNER, RATE, slice_chain, tiny_program
 from benchmarks.roads import Lines, Roads
 from benchmarks.rows import Row
 
 
 def roads(row: Row, t: dict[str, Any]) -> Roads:
-    def slice_chain(x: Any, values: Any) -> Any:
-        for k, (start, stop) in enumerate(patches(row)):
-            x = x.at[start:stop].set(values[k, : stop - start])
-        return x
+    def write(x: Any, patch: Any, start: int, stop: int) -> Any:
+        return x.at[start:stop].set(patch)
 
     def mixed_chain(
         x: Any,
@@ -47,17 +45,11 @@ def roads(row: Row, t: dict[str, Any]) -> Roads:
     def train_step(x: Any, target: Any, sources: Any, index: Any) -> Any:
         return x - RATE * jax.grad(loss)(x, target, sources, index)
 
-    def tiny_program(x: Any, values: Any) -> Any:
-        for k in range(row.entries):
-            at = k % row.shape[0]
-            x = x.at[at : at + 1].set(values)
-        return x
-
     names = {
-        "slice_chain": slice_chain,
+        "slice_chain": slice_chain(row, write),
         "mixed_chain": mixed_chain,
         "train_step": train_step,
-        "tiny_program": tiny_program,
+        "tiny_program": tiny_program(row, write),
     }
     if row.op not in names:
         return {}

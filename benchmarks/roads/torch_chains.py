@@ -8,16 +8,14 @@ from typing import Any
 
 import torch
 
-from benchmarks.chains import CORNER, RATE, patches
+from benchmarks.chains import CORNER, RATE, patches, slice_chain, tiny_program
 from benchmarks.roads import Roads
 from benchmarks.rows import Row
 
 
 def roads(row: Row, t: dict[str, torch.Tensor]) -> Roads:
-    def slice_chain(x: Any, values: Any) -> Any:
-        for k, (start, stop) in enumerate(patches(row)):
-            x = torch.slice_scatter(x, values[k, : stop - start], 0, start, stop)
-        return x
+    def write(x: Any, patch: Any, start: int, stop: int) -> Any:
+        return torch.slice_scatter(x, patch, 0, start, stop)
 
     def mixed_chain(
         x: Any,
@@ -49,17 +47,11 @@ def roads(row: Row, t: dict[str, torch.Tensor]) -> Roads:
             (slope,) = torch.autograd.grad(loss(leaf, target, sources, index), leaf)
         return x - slope * RATE
 
-    def tiny_program(x: Any, values: Any) -> Any:
-        for k in range(row.entries):
-            at = k % row.shape[0]
-            x = torch.slice_scatter(x, values, 0, at, at + 1)
-        return x
-
     names = {
-        "slice_chain": slice_chain,
+        "slice_chain": slice_chain(row, write),
         "mixed_chain": mixed_chain,
         "train_step": train_step,
-        "tiny_program": tiny_program,
+        "tiny_program": tiny_program(row, write),
     }
     if row.op not in names:
         return {}

@@ -31,6 +31,7 @@ mod funnel;
 mod graph;
 
 pub mod interop;
+mod lock;
 mod ops;
 mod scalar;
 mod tensor;

@@ -7,11 +7,12 @@ use inlay_core::{DType, Dim, Dims, Error, Result, expect_shape};
 
 use smallvec::SmallVec;
 
-use super::history::{Hook, Leaf, lock};
+use super::history::{Hook, Leaf};
 use super::mode::NoGrad;
 use super::node::{Edge, Node};
 use super::rule::Rule;
 use crate::Tensor;
+use crate::lock::lock;
 
 /// How [`Tensor::grad_of`] works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -2,12 +2,13 @@
 //! collected.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use inlay_core::{Error, Meta, Result};
 
 use super::node::{Edge, Link};
 use crate::Tensor;
+use crate::lock::lock;
 
 /// Sees a gradient on its way, and may give another in its place.
 pub(super) type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
@@ -67,10 +68,6 @@ impl History {
     pub(crate) fn node(&self) -> Link {
         lock(&self.node).clone()
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Tensor {

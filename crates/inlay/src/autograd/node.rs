@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use inlay_core::{DType, Error, Meta, Result};
 use smallvec::SmallVec;
@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::history::{Hook, Leaf};
 use crate::Tensor;
 use crate::funnel::Op;
+use crate::lock::lock;
 
 /// One recorded operation.
 pub(crate) struct Node {
@@ -57,7 +58,7 @@ impl Node {
 
     /// What was saved; an error once it was freed.
     pub(super) fn saved(&self) -> Result<SavedGuard<'_>> {
-        let guard = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = lock(&self.saved);
         if guard.is_none() {
             return Err(Error::GraphFreed { op: self.op.name() });
         }
@@ -66,7 +67,7 @@ impl Node {
 
     /// Frees what was saved.
     pub(super) fn free(&self) {
-        let freed = self.saved.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let freed = lock(&self.saved).take();
         drop(freed);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, Symbol, may_equal};
 
 use super::plan::{Plan, Step, Value};
-use super::program::lock;
+use crate::lock::lock;
 use crate::ops::Operation;
 
 /// Sets of sizes that are kept for a plan.

@@ -8,7 +8,8 @@ use inlay_core::{DType, Result};
 use smallvec::SmallVec;
 
 use super::plan::Plan;
-use super::program::{Program, lock};
+use super::program::Program;
+use crate::lock::lock;
 use crate::{Tensor, is_grad_enabled};
 
 /// What arguments must share to share a trace.

@@ -12,6 +12,7 @@ use super::site::Site;
 use super::symbolic::Symbolic;
 use crate::array::Array;
 use crate::autograd::History;
+use crate::lock::lock;
 use crate::ops::Operation;
 use crate::tensor::WeakTensor;
 use crate::{Tensor, device};
@@ -155,10 +156,6 @@ impl Graph {
         self.captured.insert(key, (tensor.downgrade(), version, id));
         Ok(id)
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Program {

@@ -6,7 +6,8 @@ use inlay_core::Meta;
 
 use super::bind::{Bound, text};
 use super::plan::{Origin, Plan};
-use super::program::{Graph, Id, Program, What, lock};
+use super::program::{Graph, Id, Program, What};
+use crate::lock::lock;
 use crate::ops::Operation;
 
 /// What a node is called in a listing.

@@ -30,6 +30,7 @@ mod select_scatter;
 mod shape;
 mod size;
 mod slice_scatter;
+mod stretch;
 mod take_along_axis;
 #[cfg(test)]
 mod tests;

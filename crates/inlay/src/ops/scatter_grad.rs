@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::products::{base_gradient, factors_gradient};
-use super::shape::BroadcastTo;
+use super::stretch::BroadcastTo;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply, apply_beside};

@@ -7,6 +7,7 @@ use smallvec::smallvec;
 
 use super::broadcast::known;
 use super::operation::Operation;
+use super::shape::as_many;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
 use crate::funnel::{Op, Out, apply_beside};
@@ -80,7 +81,7 @@ impl Op for Count {
     }
 
     fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
-        (sizes.len() == self.sizes.len()).then(|| Count { sizes: Dims::from_slice(sizes) }.into())
+        as_many(sizes, &self.sizes).map(|sizes| Count { sizes }.into())
     }
 
     fn is_differentiable(&self) -> bool {
@@ -111,6 +112,6 @@ impl Tensor {
         dtype: DType,
     ) -> Result<Tensor> {
         let value = value.into().to_tensor("full", "fill_value", dtype)?;
-        apply_beside(self, super::shape::BroadcastTo::new(shape), &[&value])?.copy()
+        apply_beside(self, super::stretch::BroadcastTo::new(shape), &[&value])?.copy()
     }
 }

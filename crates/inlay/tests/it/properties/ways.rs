@@ -1,0 +1,233 @@
+//! Scatters, elements and rows by every way there is, on both sides of what decides between them.
+
+use inlay::{DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor, set_num_threads};
+
+use super::{REDUCTIONS, assert_same, check_along, check_read, check_scatter};
+use crate::support::{Nd, Rng, naive};
+
+/// The ways of a scatter: rows of up to 64 bytes are written directly, longer ones by place, those of
+/// one element without a list; 2048 entries are a block; 64 elements of a row are lanes; a place
+/// that most entries name is shared by columns; sparse indices are sorted.
+#[test]
+fn twins_agree_on_every_way_of_a_scatter() {
+    let mut rng = Rng(17);
+    let rng = &mut rng;
+    for dtype in [DType::F16, DType::F32, DType::I64] {
+        let row = 64 / dtype.size();
+        for width in [1, row, row + 1] {
+            check_scatter(rng, dtype, DType::I64, &[100, width], 2049);
+            check_scatter(rng, dtype, DType::I32, &[1, width], 2047);
+        }
+        for width in [1, 64, 65] {
+            check_scatter(rng, dtype, DType::I64, &[30, width], 500);
+            check_scatter(rng, dtype, DType::I32, &[1, width], 500);
+            check_scatter(rng, dtype, DType::U16, &[900, width], 100);
+        }
+        check_scatter(rng, dtype, DType::I64, &[5, 40, 16], 300);
+    }
+}
+
+/// Scatters on both sides of what is small: 2 KiB, 64 entries, an index of 64 or 32 bits, rows that lie
+/// one after the other along the first axis that is longer than 1.
+#[test]
+fn twins_agree_on_small_scatters() {
+    let mut rng = Rng(31);
+    let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
+    for how in std::iter::once(None).chain(combines.map(Some)) {
+        for index_dtype in [DType::I64, DType::I32, DType::I16] {
+            for (places, entries) in [(0, 0), (3, 5), (63, 64), (64, 64), (65, 64), (64, 65)] {
+                for (axis, outer) in [(0, 1), (1, 1), (1, 2)] {
+                    let dtype = [DType::F32, DType::I32, DType::F16][rng.below(3)];
+                    let shape = |rows: usize| match axis {
+                        0 => vec![rows, 8],
+                        _ => vec![outer, rows, 8],
+                    };
+                    let x = Nd::random(&mut rng, dtype, &shape(places));
+                    let updates = Nd::random(&mut rng, dtype, &shape(entries));
+                    let index = Nd::random_index(&mut rng, index_dtype, &[entries], places);
+                    let expected = naive::scatter(&x, &index, &updates, axis, how);
+                    let (index, updates) = (index.tensor(), updates.tensor());
+                    let scatter = match how {
+                        None => Scatter::overwrite(),
+                        Some((reduce, include)) => Scatter::reduce(reduce).include_self(include),
+                    };
+                    let scatter = scatter.axis(axis as i64);
+                    let target = x.tensor();
+                    assert_same(&target.scatter(&index, &updates, scatter).unwrap(), &expected);
+                    assert_same(&target, &x);
+                    target.scatter_(&index, &updates, scatter).unwrap();
+                    assert_same(&target, &expected);
+                }
+            }
+        }
+    }
+}
+
+/// One thread alone writes rows of up to 512 bytes directly, several write them by place.
+#[test]
+fn twins_agree_with_one_thread_and_several() {
+    let mut rng = Rng(37);
+    let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
+    for how in std::iter::once(None).chain(combines.map(Some)) {
+        for (dtype, width) in
+            [(DType::F32, 127), (DType::F32, 129), (DType::F64, 64), (DType::F16, 256)]
+        {
+            let x = Nd::random(&mut rng, dtype, &[50, width]);
+            let updates = Nd::random(&mut rng, dtype, &[300, width]);
+            let index = Nd::random_index(&mut rng, DType::I64, &[300], 50);
+            let expected = naive::scatter(&x, &index, &updates, 0, how);
+            let (index, updates) = (index.tensor(), updates.tensor());
+            let scatter = match how {
+                None => Scatter::overwrite(),
+                Some((reduce, include)) => Scatter::reduce(reduce).include_self(include),
+            };
+            for threads in [1, 2] {
+                set_num_threads(threads);
+                assert_same(&x.tensor().scatter(&index, &updates, scatter).unwrap(), &expected);
+            }
+        }
+    }
+}
+
+/// Indices that name eight places most of the time, on both sides of where those are accumulated in
+/// index order: 65,536 entries, three quarters of them, rows of whole 16 elements, three threads.
+#[test]
+fn twins_agree_on_uneven_indices() {
+    let mut rng = Rng(19);
+    let mut reductions = REDUCTIONS.into_iter().cycle();
+    for (dtype, width) in
+        [(DType::F32, 32), (DType::F16, 48), (DType::I64, 16), (DType::F32, 33), (DType::F32, 32)]
+    {
+        for (entries, in_ten) in [(65_535, 9), (65_536, 9), (65_537, 6)] {
+            let reduce = reductions.next().unwrap();
+            let places: Vec<i64> = (0..entries)
+                .map(|_| {
+                    if rng.below(10) < in_ten {
+                        31 * rng.between(0, 7)
+                    } else {
+                        rng.between(-20_000, 19_999)
+                    }
+                })
+                .collect();
+            let index = Nd::of_tensor(&Tensor::from_slice(&places, &[entries]).unwrap());
+            let x = Nd::random(&mut rng, dtype, &[20_000, width]);
+            let updates = Nd::random(&mut rng, dtype, &[entries, width]);
+            let (index_tensor, updates_tensor) = (index.tensor(), updates.tensor());
+            let include = rng.chance(2);
+            let how = Scatter::reduce(reduce).include_self(include);
+            let expected = naive::scatter(&x, &index, &updates, 0, Some((reduce, include)));
+            for threads in 1..=4 {
+                set_num_threads(threads);
+                let target = x.tensor();
+                assert_same(
+                    &target.scatter(&index_tensor, &updates_tensor, how).unwrap(),
+                    &expected,
+                );
+                target.scatter_(&index_tensor, &updates_tensor, how).unwrap();
+                assert_same(&target, &expected);
+                let target = backwards(&x.tensor());
+                target.scatter_(&index_tensor, &backwards(&updates_tensor), how).unwrap();
+                assert_same(&target, &expected);
+            }
+        }
+    }
+}
+
+/// The same values, in rows that lie in memory from their last element to their first.
+fn backwards(x: &Tensor) -> Tensor {
+    let reversed = SliceScatter::new(1, Slice { start: None, stop: None, step: -1 });
+    x.slice(&reversed).unwrap().copy().unwrap().slice(&reversed).unwrap()
+}
+
+/// The ways of an index of elements, for each way to combine: lanes worked side by side (32), moved to
+/// a tile (2 KiB apart, up to 512 KiB, an entry for 2 places), grouped by place (16-bit sums; notes
+/// for fewer than an entry for 8 places), and shared by threads (2^16 entries, fewer lanes than threads).
+#[test]
+fn twins_agree_on_every_way_along_an_axis() {
+    let mut rng = Rng(19);
+    let rng = &mut rng;
+    let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
+    for reduce in std::iter::once(None).chain(combines.map(Some)) {
+        let mut check = |dtype, shape: [usize; 2], axis, entries| {
+            check_along(rng, (dtype, DType::I64), &shape, axis, entries, reduce);
+        };
+        for lanes in [31, 32, 33] {
+            check(DType::F32, [60, lanes], 0, 8);
+            check(DType::I64, [60, lanes], 0, 6);
+            check(DType::F32, [lanes, 60], 1, 61);
+        }
+        for (columns, entries) in [(511, 20), (512, 19), (512, 20), (541, 40)] {
+            check(DType::F32, [40, columns], 0, entries);
+        }
+        check(DType::F16, [40, 1030], 0, 41);
+        check(DType::I64, [40, 256], 0, 41);
+    }
+    for reduce in [None, Some((Reduce::Mean, true)), Some((Reduce::Sum, false))] {
+        let mut check = |dtype, shape: [usize; 2], axis, entries| {
+            check_along(rng, (dtype, DType::I64), &shape, axis, entries, reduce);
+        };
+        // 32 lanes at the size of a tile, and past it.
+        check(DType::C128, [1024, 128], 0, 512);
+        check(DType::C128, [1025, 128], 0, 512);
+        check(DType::F32, [300, 1], 0, (1 << 16) - 1);
+        check(DType::F32, [300, 1], 0, 1 << 16);
+    }
+    check_along(rng, (DType::F32, DType::I64), &[3, 300], 1, 1 << 16, Some((Reduce::Mul, true)));
+}
+
+/// An index that is not in range is found by every way, and nothing is written in place.
+#[test]
+fn an_entry_out_of_range_changes_nothing_along_an_axis() {
+    let mut rng = Rng(23);
+    let reductions = REDUCTIONS.into_iter().map(Some);
+    for reduce in std::iter::once(None).chain(reductions) {
+        let shapes =
+            [([40, 530], 0, 40), ([70, 33], 0, 6), ([33, 70], 1, 71), ([300, 1], 0, 1 << 16)];
+        for (shape, axis, entries) in shapes {
+            let mut part = shape;
+            part[axis] = entries;
+            let x = Nd::random(&mut rng, DType::F32, &shape);
+            let values = Nd::random(&mut rng, DType::F32, &part).tensor();
+            let numel = entries * shape[1 - axis];
+            let mut index = vec![0i64; numel];
+            index[numel - 2] = shape[axis] as i64;
+            let index = Tensor::from_slice(&index, &part).unwrap();
+            let axis = axis as i64;
+            let how = match reduce {
+                None => PutAlongAxis::assign(axis),
+                Some(reduce) => PutAlongAxis::reduce(axis, reduce),
+            };
+            let how = how.broadcast(false);
+            for threads in [1, 3] {
+                set_num_threads(threads);
+                let target = x.tensor();
+                assert!(target.put_along_axis(&index, &values, how).is_err());
+                assert!(target.put_along_axis_(&index, &values, how).is_err());
+                assert_same(&target, &x);
+                assert!(target.take_along_axis(&index, axis, false).is_err());
+            }
+        }
+    }
+}
+
+/// Rows of one element that lie along the axis are read as elements; others a line at a time.
+#[test]
+fn twins_agree_on_every_way_to_select_rows() {
+    let mut rng = Rng(29);
+    for dtype in [DType::U8, DType::F32, DType::C128] {
+        for width in [1, 15, 16, 17, 70] {
+            for (shape, axis) in [([width, 90], 1), ([90, width], 0), ([90, width], 1)] {
+                let entries = 50 + rng.below(3);
+                let x = Nd::random(&mut rng, dtype, &shape);
+                let index = Nd::random_index(&mut rng, DType::I64, &[entries], shape[axis]);
+                let rows = naive::index_select(&x, &index, axis);
+                let index = index.tensor();
+                // As it is, and as a transpose.
+                let turned = x.tensor().transpose(&[1, 0]).unwrap().copy().unwrap();
+                for x in [x.tensor(), turned.transpose(&[1, 0]).unwrap()] {
+                    check_read(&rows, || x.index_select(&index, axis as i64));
+                }
+            }
+        }
+    }
+}
