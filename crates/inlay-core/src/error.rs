@@ -109,6 +109,26 @@ pub enum Error {
     #[error("{what} lies outside of the {len} bytes of its memory")]
     OutOfBounds { what: &'static str, len: usize },
 
+    // Devices
+    #[error("no GPU: {reason}")]
+    NoDevice { reason: String },
+    #[error("{op}: {arg} is on {got}, {other} is on {want}; move one of them with .to()")]
+    DeviceMismatch {
+        op: &'static str,
+        arg: String,
+        got: &'static str,
+        other: String,
+        want: &'static str,
+    },
+    #[error("{op}: the tensor is on {got}; copy it to the CPU with .cpu() first")]
+    NotOnCpu { op: &'static str, got: &'static str },
+    #[error("{op}: {device} can't compute with {dtype}: it lacks {feature}")]
+    Unsupported { op: &'static str, dtype: DType, device: String, feature: &'static str },
+    #[error("the GPU is gone: {reason}")]
+    DeviceLost { reason: String },
+    #[error("the GPU refused a call: {reason}")]
+    Device { reason: String },
+
     // Gradients
     #[error("{op}: {arg} is a leaf that wants a gradient and can't be written in place")]
     InPlaceLeaf { op: &'static str, arg: &'static str },
@@ -176,9 +196,14 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         use Error::*;
         match self {
-            DTypeMismatch { .. } | DType { .. } | Undefined { .. } | Scalar { .. } => {
-                ErrorKind::Type
-            }
+            DTypeMismatch { .. }
+            | DType { .. }
+            | Undefined { .. }
+            | Scalar { .. }
+            | Unsupported { .. }
+            | NotOnCpu { .. } => ErrorKind::Type,
+            DeviceMismatch { .. } => ErrorKind::Value,
+            NoDevice { .. } | DeviceLost { .. } | Device { .. } => ErrorKind::Runtime,
             Shape { .. }
             | Broadcast { .. }
             | BroadcastTogether { .. }

@@ -1,0 +1,238 @@
+//! The device of the process: found and opened on first use, opened again once it was lost.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use inlay_core::{DType, Error, Result};
+
+use crate::memory::Pool;
+use crate::pipeline::Pipelines;
+
+/// What is said when there is no device.
+const INSTALL: &str = "install a driver for Vulkan (on Debian: libvulkan1 and, for a device in \
+                       software, mesa-vulkan-drivers), Metal or DirectX 12";
+
+/// Bytes of a binding, at most; smaller ones let tests reach the seams between windows.
+const WINDOW: &str = "INLAY_GPU_WINDOW";
+
+/// Which of several devices: a part of its name.
+const NAME: &str = "INLAY_GPU_NAME";
+
+/// A device as the system lists it.
+#[derive(Clone, Debug)]
+pub struct Adapter {
+    /// What the driver calls it.
+    pub name: String,
+    /// The interface it is reached by: vulkan, metal or dx12.
+    pub backend: String,
+    /// The driver and its version.
+    pub driver: String,
+    /// Whether it is a program on the CPU.
+    pub is_software: bool,
+    /// Bytes of one buffer, at most.
+    pub max_buffer: u64,
+    /// Bytes that one binding shows to a kernel; larger tensors take several.
+    pub max_binding: u64,
+    /// Bindings of a kernel, at most.
+    pub max_bindings: u32,
+    /// Whether kernels can compute with 64-bit floats.
+    pub has_float64: bool,
+}
+
+impl Adapter {
+    fn of(adapter: &wgpu::Adapter) -> Self {
+        let (info, limits) = (adapter.get_info(), adapter.limits());
+        Adapter {
+            backend: info.backend.to_string(),
+            driver: format!("{} {}", info.driver, info.driver_info).trim().to_string(),
+            is_software: info.device_type == wgpu::DeviceType::Cpu,
+            name: info.name,
+            max_buffer: limits.max_buffer_size,
+            max_binding: limits.max_storage_buffer_binding_size,
+            max_bindings: limits.max_storage_buffers_per_shader_stage,
+            has_float64: adapter.features().contains(DOUBLE),
+        }
+    }
+}
+
+/// What 64-bit floats need: their bits come as integers.
+const DOUBLE: wgpu::Features = wgpu::Features::SHADER_F64.union(wgpu::Features::SHADER_INT64);
+
+/// An open device, and what is made for it once.
+pub struct Gpu {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) pipelines: Pipelines,
+    pub(crate) pool: Pool,
+    /// The bytes of a binding, a multiple of what offsets are aligned to.
+    pub(crate) window: u64,
+    pub(crate) limits: wgpu::Limits,
+    adapter: Adapter,
+    lost: Arc<AtomicBool>,
+    /// A device does not survive a fork.
+    process: u32,
+}
+
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Gpu").field(&self.adapter.name).finish()
+    }
+}
+
+fn adapters_in_order() -> Vec<wgpu::Adapter> {
+    let mut wanted = wgpu::InstanceDescriptor::new_without_display_handle();
+    wanted.backends = wgpu::Backends::PRIMARY;
+    wanted.flags = wgpu::InstanceFlags::empty();
+    let instance = wgpu::Instance::new(wanted);
+    let mut found = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::PRIMARY));
+    let name = std::env::var(NAME).unwrap_or_default().to_lowercase();
+    found.retain(|adapter| adapter.get_info().name.to_lowercase().contains(&name));
+    found.sort_by_key(|adapter| match adapter.get_info().device_type {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    });
+    found
+}
+
+/// The devices that the system has; the first is the one that is used.
+pub fn adapters() -> Vec<Adapter> {
+    adapters_in_order().iter().map(Adapter::of).collect()
+}
+
+impl Gpu {
+    fn open() -> Result<Self> {
+        let missing = |reason: String| Error::NoDevice { reason };
+        let adapters = adapters_in_order();
+        let Some(adapter) = adapters.first() else {
+            return Err(missing(format!("none was found; {INSTALL}")));
+        };
+        let limits = adapter.limits();
+        let wanted = wgpu::DeviceDescriptor {
+            label: Some("inlay"),
+            required_features: adapter.features() & DOUBLE,
+            required_limits: limits.clone(),
+            memory_hints: wgpu::MemoryHints::Performance,
+            ..Default::default()
+        };
+        let info = Adapter::of(adapter);
+        let (device, queue) = pollster::block_on(adapter.request_device(&wanted))
+            .map_err(|error| missing(format!("{} could not be opened: {error}", info.name)))?;
+        let lost = Arc::new(AtomicBool::new(false));
+        let (heard, told) = (lost.clone(), lost.clone());
+        device.set_device_lost_callback(move |_, _| heard.store(true, Ordering::Release));
+        // What no scope catches must not end the process; the next call finds the device gone.
+        device.on_uncaptured_error(Arc::new(move |_| told.store(true, Ordering::Release)));
+        let step = u64::from(limits.min_storage_buffer_offset_alignment).max(256);
+        let window = std::env::var(WINDOW).ok().and_then(|bytes| bytes.parse().ok());
+        let window = window.unwrap_or(u64::MAX).min(limits.max_storage_buffer_binding_size);
+        Ok(Gpu {
+            device,
+            queue,
+            pipelines: Pipelines::default(),
+            pool: Pool::default(),
+            window: (window / step * step).max(step),
+            limits,
+            adapter: info,
+            lost,
+            process: std::process::id(),
+        })
+    }
+
+    /// What the system says of it.
+    pub fn adapter(&self) -> &Adapter {
+        &self.adapter
+    }
+
+    /// Fails once the device is gone.
+    pub(crate) fn expect_alive(&self) -> Result<()> {
+        let name = &self.adapter.name;
+        if self.process != std::process::id() {
+            let reason = format!("{name} was opened before a fork; start processes by spawn");
+            return Err(Error::DeviceLost { reason });
+        }
+        if self.lost.load(Ordering::Acquire) {
+            let reason = format!("{name} was lost, and what was on it; later calls open it again");
+            return Err(Error::DeviceLost { reason });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn lose(&self) {
+        self.lost.store(true, Ordering::Release);
+    }
+
+    /// Fails unless kernels can compute with `dtype`.
+    pub(crate) fn expect_arithmetic(&self, op: &'static str, dtype: DType) -> Result<()> {
+        if self.adapter.has_float64 || !matches!(dtype, DType::F64 | DType::C128) {
+            return Ok(());
+        }
+        let (device, feature) = (self.adapter.name.clone(), "shader-f64 and shader-int64");
+        Err(Error::Unsupported { op, dtype, device, feature })
+    }
+
+    /// Runs `work`; what wgpu finds wrong with it becomes an error.
+    pub(crate) fn guarded<R>(&self, bytes: usize, work: impl FnOnce() -> R) -> Result<R> {
+        let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let valid = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
+        let result = work();
+        let internal = pollster::block_on(internal.pop());
+        let valid = pollster::block_on(valid.pop());
+        if pollster::block_on(memory.pop()).is_some() {
+            return Err(Error::OutOfMemory { bytes });
+        }
+        match valid.or(internal) {
+            None => Ok(result),
+            Some(error) => {
+                self.expect_alive()?;
+                Err(Error::Device { reason: error.to_string() })
+            }
+        }
+    }
+}
+
+impl Gpu {
+    /// Ends the device, as a driver may at any time; for tests of what follows.
+    pub fn destroy(&self) {
+        self.device.destroy();
+        self.lose();
+    }
+}
+
+static CURRENT: Mutex<Option<Arc<Gpu>>> = Mutex::new(None);
+
+/// The device of the process, which is opened now if it was not.
+///
+/// # Errors
+/// No device, or one that can't be opened; the text says what to install.
+pub fn current() -> Result<Arc<Gpu>> {
+    let mut current = locked(&CURRENT);
+    if let Some(gpu) = &*current {
+        if gpu.process != std::process::id() {
+            gpu.expect_alive()?;
+        }
+        if gpu.expect_alive().is_ok() {
+            return Ok(gpu.clone());
+        }
+    }
+    *current = None;
+    let gpu = Arc::new(Gpu::open()?);
+    *current = Some(gpu.clone());
+    Ok(gpu)
+}
+
+/// The device of the process, if it is open.
+pub(crate) fn opened() -> Option<Arc<Gpu>> {
+    locked(&CURRENT).clone()
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Values by size or name, each made once.
+pub(crate) type Shelf<K, V> = Mutex<HashMap<K, V>>;

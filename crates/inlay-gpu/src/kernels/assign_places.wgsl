@@ -1,0 +1,7 @@
+// The row of the last entry that names a place, or the place's own.
+fn keep(i: u32) -> bool { return stays(i) || load_table(i / own(0u)) != 0u; }
+fn value(i: u32) -> Word {
+    let last = load_table(i / own(0u));
+    if (last == 0u) { return old(i); }
+    return load_u(at_u((last - 1u) * own(0u) + i % own(0u)));
+}

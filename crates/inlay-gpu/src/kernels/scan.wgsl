@@ -1,0 +1,22 @@
+// A column of a chain, row by row.
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let i = thread(group, groups, local);
+    if (i >= threads() || failed()) { return; }
+    let rows = own(0u);
+    let width = threads();
+    for (var step = 0u; step < rows; step++) {
+        let row = select(step, rows - 1u - step, BACKWARDS == 1u);
+        var x = num(load_a(at_a(row * width + i)));
+        let before = load_p(row);
+        if (before < rows) {
+            let factor = num(load_c(at_c(row * width + i)));
+            x = add(x, mul(factor, num(load_to(at_to(before * width + i)))));
+        }
+        put_to(at_to(row * width + i), raw(x));
+    }
+}

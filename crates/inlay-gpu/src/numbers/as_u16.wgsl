@@ -1,0 +1,2 @@
+fn num(w: u32) -> u32 { return w; }
+fn raw(n: u32) -> u32 { return n & 0xffffu; }
