@@ -3,6 +3,7 @@
 //! This is the one CPU room with `unsafe`. Its public face is safe: memory is reached through
 //! locked buffers, and a view's bounds are proved when it is made.
 
+mod halves;
 pub mod kernels;
 pub mod memory;
 mod number;

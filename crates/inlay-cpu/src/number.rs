@@ -8,6 +8,7 @@ use half::{bf16, f16};
 use inlay_core::DType;
 use num_complex::{Complex32, Complex64};
 
+use crate::halves;
 use crate::memory::Plain;
 
 /// A bool as it lies in memory: foreign bytes other than 0 and 1 count as true.
@@ -113,6 +114,16 @@ pub(crate) trait Ordered: Number {
     /// The smaller of accumulators.
     fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc {
         Self::min(Self::narrow(a), Self::narrow(b)).widen()
+    }
+    /// [`Ordered::acc_max`] of numbers that stay numbers.
+    #[inline(always)]
+    fn merge_max(a: Self, b: Self) -> Self {
+        Self::narrow(Self::acc_max(a.widen(), b.widen()))
+    }
+    /// [`Ordered::acc_min`] of numbers that stay numbers.
+    #[inline(always)]
+    fn merge_min(a: Self, b: Self) -> Self {
+        Self::narrow(Self::acc_min(a.widen(), b.widen()))
     }
     /// Whether `a < b`.
     fn less(a: Self, b: Self) -> bool;
@@ -300,8 +311,18 @@ field!(
 );
 
 macro_rules! ordered_float {
-    ($($t:ty),*) => { $(
+    ($($t:ty $(, $format:path)?);*) => { $(
         impl Ordered for $t {
+            $(
+                #[inline(always)]
+                fn merge_max(a: $t, b: $t) -> $t {
+                    <$t>::from_bits(halves::larger($format, a.to_bits(), b.to_bits()))
+                }
+                #[inline(always)]
+                fn merge_min(a: $t, b: $t) -> $t {
+                    <$t>::from_bits(halves::smaller($format, a.to_bits(), b.to_bits()))
+                }
+            )?
             // The larger or else the first is one instruction, which gives the first where that is
             // NaN; so it remains to see whether the second is, for which it need not wait.
             fn max(a: $t, b: $t) -> $t { if b.is_nan() { b } else if b > a { b } else { a } }
@@ -320,7 +341,7 @@ macro_rules! ordered_float {
         }
     )* };
 }
-ordered_float!(f16, bf16, f32, f64);
+ordered_float!(f16, halves::F16; bf16, halves::BF16; f32; f64);
 
 /// Sum is or, product is and; there is no mean and no difference.
 impl Number for Bool8 {

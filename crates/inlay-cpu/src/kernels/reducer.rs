@@ -51,7 +51,7 @@ pub(super) struct Amin;
 
 /// The reductions whose end is a narrowed accumulator.
 macro_rules! reducer {
-    ($($name:ident of $bound:ident, $join:ident, $in_place:expr;)*) => { $(
+    ($($name:ident of $bound:ident, $join:ident, $in_place:expr $(, $merge:ident)?;)*) => { $(
         impl<T: $bound> Reducer<T> for $name {
             type Acc = T::Acc;
             const IN_PLACE: bool = $in_place;
@@ -67,6 +67,13 @@ macro_rules! reducer {
             fn finish_slice(acc: &mut [T::Acc], _count: usize, to: &mut [T]) {
                 T::narrow_slice(acc, to);
             }
+            $(
+                #[inline(always)]
+                fn merge(so_far: T, value: T) -> T { T::$merge(so_far, value) }
+                // The larger or smaller of a value and itself.
+                #[inline(always)]
+                fn alone(value: T) -> T { T::$merge(value, value) }
+            )?
         }
     )* };
 }
@@ -74,8 +81,8 @@ macro_rules! reducer {
 reducer!(
     Sum of Number, acc_add, T::ACC_IS_SELF;
     Mul of Number, acc_mul, T::ACC_IS_SELF;
-    Amax of Ordered, acc_max, true;
-    Amin of Ordered, acc_min, true;
+    Amax of Ordered, acc_max, true, merge_max;
+    Amin of Ordered, acc_min, true, merge_min;
 );
 
 impl<T: Number> Reducer<T> for Mean {
