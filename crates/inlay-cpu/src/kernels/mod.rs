@@ -21,6 +21,7 @@ mod scan;
 mod tests;
 mod tiles;
 mod triangle;
+mod turn;
 mod values;
 
 pub use cast::cast;
