@@ -1,8 +1,9 @@
 //! Every way to move elements against a plain loop, streamed and not.
 
-use inlay_core::{DType, Layout, ResolvedSlice};
+use inlay_core::{DType, Fold, Layout, ResolvedSlice};
 
 use super::copy::copy_with;
+use super::fold::fold;
 use super::mask::{Comb, interleave_with};
 use super::overlay::overlay_with;
 use crate::Buffer;
@@ -74,6 +75,81 @@ fn copies_are_plain_loops() {
                     copy_with(stream, dst, read.src(&from, dtype).expect("inside"));
                     drop(write);
                     assert!(contents(&target) == expected, "{dtype} {from:?} {to:?} {stream}");
+                }
+            }
+        }
+    }
+}
+
+/// The tree that a fold is, element by element: 8 or 32 lanes a block of 1,024, then neighbours.
+fn folded(numbers: &[f64], nothing: f64, join: fn(f64, f64) -> f64) -> f64 {
+    let tree = |mut values: Vec<f64>| {
+        while values.len() > 1 {
+            values = values
+                .chunks(2)
+                .map(|pair| pair.iter().copied().reduce(join))
+                .map(Option::unwrap_or_default)
+                .collect();
+        }
+        values[0]
+    };
+    let block = |numbers: &[f64]| {
+        let mut lanes = vec![nothing; if numbers.len() <= 8 { 8 } else { 32 }];
+        let count = lanes.len();
+        for (k, &number) in numbers.iter().enumerate() {
+            lanes[k % count] = join(lanes[k % count], number);
+        }
+        tree(lanes)
+    };
+    tree(numbers.chunks(1024).map(block).collect())
+}
+
+#[test]
+fn folds_are_trees_however_they_lie() {
+    type Join = fn(f64, f64) -> f64;
+    let folds: [(Fold, f64, Join); 4] = [
+        (Fold::Sum, -0.0, |a, b| a + b),
+        (Fold::Prod, 1.0, |a, b| a * b),
+        (Fold::Amax, f64::NEG_INFINITY, |a, b| if b > a || b.is_nan() { b } else { a }),
+        (Fold::Amin, f64::INFINITY, |a, b| if b < a || b.is_nan() { b } else { a }),
+    ];
+    let lens = [1, 2, 3, 5, 7, 8, 9, 16, 31, 32, 33, 64, 100, 1000, 1023, 1024, 1025, 1057, 3000];
+    for len in lens {
+        let rows = 5;
+        let source = Buffer::new(rows * len * 8).expect("small");
+        let mut numbers: Vec<f64> =
+            (0..rows * len).map(|k| ((k * 7919 + 13) % 1009) as f64 / 1009.0 - 0.3).collect();
+        // A row of zeros, one with a NaN, and one that is infinite.
+        numbers[..len].fill(-0.0);
+        numbers[2 * len - 1] = f64::NAN;
+        numbers[2 * len] = f64::INFINITY;
+        // SAFETY: the buffer has so many numbers, and nobody else has it yet.
+        unsafe {
+            source.as_ptr().cast::<f64>().copy_from_nonoverlapping(numbers.as_ptr(), rows * len);
+        }
+        let lines = Layout::contiguous("test", &[rows, len], 8).expect("small");
+        let columns = Layout::contiguous("test", &[len, rows], 8).expect("small");
+        let gaps = lines.slice(1, slice(0, 2, len.div_ceil(2)));
+        for (layout, axis) in [(lines, 1), (columns, 0), (gaps, 1)] {
+            let at = offsets(&layout.transpose(&[1 - axis, axis]));
+            let count = layout.shape()[axis];
+            let to = Layout::contiguous("test", &[rows], 8).expect("small");
+            for (how, nothing, join) in folds {
+                let target = bytes(rows * 8, 3);
+                let (read, write) = (source.read(), target.write());
+                let dst = write.dst(&to, DType::F64).expect("inside");
+                let src = read.src(&layout, DType::F64).expect("inside");
+                fold(how, dst, src, &[axis == 0, axis == 1]).expect("small");
+                drop(write);
+                for (row, got) in contents(&target).as_chunks::<8>().0.iter().enumerate() {
+                    let own = &at[row * count..(row + 1) * count];
+                    let own: Vec<f64> = own.iter().map(|at| numbers[at / 8]).collect();
+                    let (got, expected) = (f64::from_ne_bytes(*got), folded(&own, nothing, join));
+                    let same = got.to_bits() == expected.to_bits();
+                    assert!(
+                        same || got.is_nan() && expected.is_nan(),
+                        "{how:?} {len} {axis} {row}"
+                    );
                 }
             }
         }

@@ -18,7 +18,7 @@ mod private {
 macro_rules! plain {
     ($($t:ty),*) => { $(impl private::Sealed for $t {} impl Plain for $t {})* };
 }
-plain!(u8, u16, u32, u64, usize, i64, i128, u128, f32, f64);
+plain!(u8, u16, u32, u64, usize, i8, i16, i32, i64, i128, u128, f32, f64);
 plain!(num_complex::Complex<f32>, num_complex::Complex<f64>);
 
 /// `len` values of no particular value, given back to the pool when dropped.

@@ -3,10 +3,12 @@
 //! Elements are folded in blocks, each in a fixed number of lanes, and the blocks pairwise:
 //! the same result with any number of threads, and closer to the exact one than a plain loop.
 
+mod lines;
+
 use std::marker::PhantomData;
 
 use half::{bf16, f16};
-use inlay_core::{Fold, Layout, Result};
+use inlay_core::{Fold, Kind, Layout, Result};
 use num_complex::{Complex32, Complex64};
 
 use super::positions::Shared;
@@ -57,9 +59,9 @@ macro_rules! folding {
             type Stored = $stored;
             const NOTHING: $acc = $nothing;
             const EMPTY: $acc = $empty;
-            #[inline]
+            #[inline(always)]
             fn lift(number: $t) -> $acc { ($lift)(number) }
-            #[inline]
+            #[inline(always)]
             fn join(a: $acc, b: $acc) -> $acc { ($join)(a, b) }
             fn store(acc: $acc, count: usize) -> $stored { ($store)(acc, count) }
         }
@@ -71,8 +73,8 @@ macro_rules! folding_integer {
         Sum<$t>, u64 => u64, 0, 0, |x| x as i64 as u64, u64::wrapping_add, |s, _| s;
         Mean<$t>, i128 => $t, 0, 0, |x| x as i128, |a, b| a + b, |s: i128, n| s.div_euclid(n as i128) as $t;
         Prod<$t>, u64 => u64, 1, 1, |x| x as i64 as u64, u64::wrapping_mul, |s, _| s;
-        Amax<$t>, i128 => $t, <$t>::MIN as i128, 0, |x| x as i128, Ord::max, |s, _| s as $t;
-        Amin<$t>, i128 => $t, <$t>::MAX as i128, 0, |x| x as i128, Ord::min, |s, _| s as $t;
+        Amax<$t>, $t => $t, <$t>::MIN, 0, |x| x, Ord::max, |s, _| s;
+        Amin<$t>, $t => $t, <$t>::MAX, 0, |x| x, Ord::min, |s, _| s;
     )*); };
 }
 macro_rules! folding_float {
@@ -80,8 +82,8 @@ macro_rules! folding_float {
         Mean<$t>, $acc => $t, -0.0, 0.0, $lift, |a, b| a + b, |s, n| ($store)(s / n as $acc, n);
         Sum<$t>, $acc => $t, -0.0, 0.0, $lift, |a, b| a + b, $store;
         Prod<$t>, $acc => $t, 1.0, 1.0, $lift, |a, b| a * b, $store;
-        Amax<$t>, $acc => $t, <$acc>::NEG_INFINITY, 0.0, $lift, <$acc as Ordered>::max, $store;
-        Amin<$t>, $acc => $t, <$acc>::INFINITY, 0.0, $lift, <$acc as Ordered>::min, $store;
+        Amax<$t>, $acc => $t, <$acc>::NEG_INFINITY, 0.0, $lift, <$acc as Ordered>::acc_max, $store;
+        Amin<$t>, $acc => $t, <$acc>::INFINITY, 0.0, $lift, <$acc as Ordered>::acc_min, $store;
     )*); };
 }
 folding_integer!(u8, i8, u16, i16, u32, i32, u64, i64);
@@ -142,11 +144,19 @@ fn fold_of<F: Folding>(dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> 
     if outer.len() == 0 {
         return Ok(());
     }
+    let size = size_of::<F::Number>() as isize;
+    // A product of complex numbers that are not finite is changed by joining nothing.
+    let real = src.dtype().kind() != Kind::Complex;
+    let near = inner.len() == 1 || inner.run_strides()[0] == size;
+    let line = real && near && inner.len() > 0 && inner.run_len() == inner.len();
+    if line && inner.len() <= BLOCK {
+        lines::fold_lines::<F>(dst, src, &outer, inner.len());
+        return Ok(());
+    }
     let blocks = inner.len().div_ceil(BLOCK).max(1);
     let mut sums = Scratch::<F::Acc>::new(outer.len().saturating_mul(blocks))?;
     let shared = Shared(sums.as_mut_ptr());
     let cost = inner.len().min(BLOCK).saturating_mul(size_of::<F::Number>());
-    let size = size_of::<F::Number>() as isize;
     // Where neighbours belong to different results, whole rows are added to whole rows of them.
     let columns = match (outer.run_strides()[1] == size, inner.run_strides()[0] == size) {
         (true, false) => outer.run_len().min(COLUMNS),
@@ -168,6 +178,13 @@ fn fold_of<F: Folding>(dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> 
                 unsafe { shared.get().add((at + k) * blocks + block).write(total) };
             };
             let few = elements.len() <= FEW_LANES;
+            if line {
+                let by = elements.start * size_of::<F::Number>();
+                // SAFETY: the block lies inside of the summed axes, which are one line.
+                let mut lanes = unsafe { lines::lanes::<F>(origin.add(by), elements.len()) };
+                put(0, tree::<F>(&mut lanes));
+                continue;
+            }
             match (columns, few) {
                 (1, true) => put(0, block_of::<F, FEW_LANES>(&inner, origin, elements)),
                 (1, false) => put(0, block_of::<F, LANES>(&inner, origin, elements)),

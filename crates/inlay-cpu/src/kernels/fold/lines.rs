@@ -1,0 +1,134 @@
+//! Folds of elements that follow each other in memory, in the same lanes and order as any others.
+
+use super::{FEW_LANES, Folding, LANES};
+use crate::walk::{Run, Walk};
+use crate::{Dst, Src, threads};
+
+/// Folds each line of `len` elements, which are one block, into its place.
+///
+/// Lines are short, so what matters is what each costs beside its elements: where every line was
+/// walked to and its result kept in between, 4M floats in lines of 8 took 13 ms instead of 0.9, and in
+/// lines of 64, 2.5 instead of 0.4.
+pub(super) fn fold_lines<F: Folding>(dst: Dst<'_>, src: Src<'_>, outer: &Walk<2>, len: usize) {
+    let cost = len * size_of::<F::Number>() + size_of::<F::Stored>();
+    threads::split(outer.len(), cost, |lines| {
+        outer.runs(lines, |run| {
+            // SAFETY: the walk stays inside of both views, and a line inside of the source; no
+            // other thread has these results.
+            unsafe {
+                let (to, from) = (dst.origin(), src.origin());
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("avx2") {
+                    return run_avx2::<F>(to, from, &run, len);
+                }
+                run_plain::<F>(to, from, &run, len);
+            }
+        });
+    });
+}
+
+/// The lanes of the `len` elements from `from` on, which are one block.
+///
+/// # Safety
+/// They can be read.
+pub(super) unsafe fn lanes<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
+    // SAFETY: the caller's promise, and the features are there.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            return lanes_avx2::<F>(from, len);
+        }
+        lanes_of::<F>(from, len)
+    }
+}
+
+/// # Safety
+/// As for [`lanes`], and the CPU has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn lanes_avx2<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
+    // SAFETY: the caller's promise.
+    unsafe { lanes_of::<F>(from, len) }
+}
+
+/// # Safety
+/// As for [`run_plain`], and the CPU has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn run_avx2<F: Folding>(to: *mut u8, from: *const u8, run: &Run<2>, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { run_plain::<F>(to, from, run, len) }
+}
+
+/// # Safety
+/// The run's results can be written, and its lines of `len` elements read.
+#[inline(always)]
+unsafe fn run_plain<F: Folding>(to: *mut u8, from: *const u8, run: &Run<2>, len: usize) {
+    for k in 0..run.len as isize {
+        let at = |n: usize| run.offsets[n] + k * run.strides[n];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let total = line::<F>(from.offset(at(1)), len);
+            to.offset(at(0)).cast::<F::Stored>().write_unaligned(F::store(total, len));
+        }
+    }
+}
+
+/// Joins neighbours, level by level.
+macro_rules! tree {
+    ($F:ident, $lanes:ident, $($count:literal),*) => {{
+        $(for k in 0..$count {
+            $lanes[k] = $F::join($lanes[2 * k], $lanes[2 * k + 1]);
+        })*
+        $lanes[0]
+    }};
+}
+
+/// # Safety
+/// `len` elements from `from` on can be read, and there is one.
+#[inline(always)]
+unsafe fn line<F: Folding>(from: *const u8, len: usize) -> F::Acc {
+    // SAFETY: the caller's promise; no element past the last one is read.
+    unsafe {
+        if len <= FEW_LANES {
+            let mut lanes = [F::NOTHING; FEW_LANES];
+            // Chosen, not skipped: which they are is the same for all lines.
+            for (k, lane) in lanes.iter_mut().enumerate() {
+                let at = from.cast::<F::Number>().add(k.min(len - 1));
+                let value = F::join(F::NOTHING, F::lift(at.read_unaligned()));
+                *lane = if k < len { value } else { F::NOTHING };
+            }
+            tree!(F, lanes, 4, 2, 1)
+        } else {
+            let mut lanes = lanes_of::<F>(from, len);
+            tree!(F, lanes, 16, 8, 4, 2, 1)
+        }
+    }
+}
+
+/// # Safety
+/// As for [`lanes`].
+#[inline(always)]
+unsafe fn lanes_of<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
+    // SAFETY: the caller's promise.
+    let at = |k: usize| unsafe { F::lift(from.cast::<F::Number>().add(k).read_unaligned()) };
+    let mut lanes = [F::NOTHING; LANES];
+    let mut k = 0;
+    while k + LANES <= len {
+        for (lane, acc) in lanes.iter_mut().enumerate() {
+            *acc = F::join(*acc, at(k + lane));
+        }
+        k += LANES;
+    }
+    if k < len {
+        // Whole vectors again: to join nothing changes nothing.
+        let mut rest = [F::NOTHING; LANES];
+        for (lane, value) in rest[..len - k].iter_mut().enumerate() {
+            *value = at(k + lane);
+        }
+        for (acc, value) in lanes.iter_mut().zip(rest) {
+            *acc = F::join(*acc, value);
+        }
+    }
+    lanes
+}
