@@ -41,6 +41,8 @@ pub(crate) type Explain = Box<dyn FnOnce(usize) -> Error>;
 struct Check {
     mark: usize,
     explain: Explain,
+    /// Bytes that `explain` keeps.
+    keeps: usize,
 }
 
 /// A part of a buffer that a kernel sees.
@@ -91,9 +93,26 @@ thread_local! {
     static BATCH: RefCell<Option<Batch>> = const { RefCell::new(None) };
 }
 
-/// Says what is recorded from now on, for [`Failed`].
-pub fn mark(mark: usize) {
+/// Checks, and bytes that they keep to explain themselves, from which a program is submitted in parts.
+const MANY_CHECKS: usize = 1000;
+const MANY_BYTES: usize = 64 << 20;
+
+/// Says what is recorded from now on, for [`Failed`]. Submits what was recorded until now if it checks
+/// much.
+///
+/// # Errors
+/// What the device has found then.
+pub fn mark(mark: usize) -> Result<()> {
+    let full = BATCH.with_borrow(|batch| {
+        let checks = batch.as_ref().map_or(&[][..], |batch| &batch.checks);
+        let kept: usize = checks.iter().map(|check| check.keeps).sum();
+        checks.len() >= MANY_CHECKS || kept > MANY_BYTES
+    });
+    if full {
+        flush(None)?;
+    }
     MARK.set(mark);
+    Ok(())
 }
 
 /// Leaves the scope also when it unwinds.
@@ -119,6 +138,20 @@ impl Drop for Depth {
 /// # Errors
 /// Those of `work`, after which nothing is submitted, or what the device has found.
 pub fn scope<R>(work: impl FnOnce() -> Result<R>) -> Result<R, Failed> {
+    within(work, discard)
+}
+
+/// As [`scope`], for a program: what comes before a call that fails is done.
+///
+/// # Errors
+/// The first in the order of calls, whoever has found it.
+pub fn program<R>(work: impl FnOnce() -> Result<R>) -> Result<R, Failed> {
+    let mut earlier = None;
+    let done = within(work, || earlier = flush(None).err());
+    earlier.map_or(done, Err)
+}
+
+fn within<R>(work: impl FnOnce() -> Result<R>, failed: impl FnOnce()) -> Result<R, Failed> {
     let depth = Depth::enter();
     let (outermost, result) = (depth.0 == 0, work());
     drop(depth);
@@ -126,10 +159,11 @@ pub fn scope<R>(work: impl FnOnce() -> Result<R>) -> Result<R, Failed> {
         Ok(value) if outermost => flush(None).map(|_| value),
         Ok(value) => Ok(value),
         Err(error) => {
+            let mark = MARK.get();
             if outermost {
-                discard();
+                failed();
             }
-            Err(Failed { mark: MARK.get(), error: error.into() })
+            Err(Failed { mark, error: error.into() })
         }
     }
 }
@@ -214,9 +248,9 @@ pub(crate) fn dispatch(
 }
 
 /// The number of a new check, for its kernel.
-pub(crate) fn check(gpu: &Arc<Gpu>, explain: Explain) -> Result<u32> {
+pub(crate) fn check(gpu: &Arc<Gpu>, explain: Explain, keeps: usize) -> Result<u32> {
     with(gpu, |batch| {
-        batch.checks.push(Check { mark: MARK.get(), explain });
+        batch.checks.push(Check { mark: MARK.get(), explain, keeps });
         Ok(batch.checks.len() as u32)
     })
 }
@@ -285,6 +319,8 @@ pub(crate) fn upload(to: &Buffer, bytes: &[u8]) -> Result<()> {
             last[..bytes.len() - aligned].copy_from_slice(&bytes[aligned..]);
             gpu.queue.write_buffer(to.raw(), aligned as u64, &last);
         }
+        // What is written waits in memory of the host for the next submission.
+        gpu.queue.submit([]);
     })
 }
 
@@ -317,6 +353,8 @@ pub(crate) fn flush(wanted: Option<(&Buffer, usize, usize)>) -> Result<Vec<u8>, 
     for (check, first) in checks.into_iter().zip(status) {
         if first != FINE {
             let error = (check.explain)(first as usize).into();
+            // It may pass through a scope, as an error of what it has recorded since.
+            MARK.set(check.mark);
             return Err(Failed { mark: check.mark, error });
         }
     }
@@ -396,8 +434,9 @@ impl Batch {
             let mut pass = encoder.begin_compute_pass(&Default::default());
             let mut next = Some(command);
             while let Some(Command::Dispatch { pipeline, bindings, params, groups }) = next {
-                let own =
-                    [(status, 0, status_bytes), (arena, 4 * params.0 as u64, 4 * params.1 as u64)];
+                // Those that only ask whether something has failed see its first words.
+                let seen = if pipeline.checks { status_bytes } else { 16 };
+                let own = [(status, 0, seen), (arena, 4 * params.0 as u64, 4 * params.1 as u64)];
                 let bound = bindings.iter().map(|part| (&part.raw, part.offset, part.size));
                 let entries: Vec<wgpu::BindGroupEntry<'_>> = own
                     .into_iter()
@@ -426,7 +465,27 @@ impl Batch {
     }
 }
 
+/// Waits until all that was submitted, by any thread, is done; if a device is open.
+///
+/// # Errors
+/// A device that was lost.
+pub fn synchronize() -> Result<()> {
+    let Some(gpu) = crate::device::opened() else { return Ok(()) };
+    gpu.expect_alive()?;
+    match gpu.device.poll(wgpu::PollType::wait_indefinitely()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(gpu.lost(&error.to_string())),
+    }
+}
+
 impl Gpu {
+    /// The error of a device that was just lost.
+    fn lost(&self, reason: &str) -> Error {
+        self.lose();
+        let name = &self.adapter().name;
+        Error::DeviceLost { reason: format!("{name} was lost: {reason}") }
+    }
+
     /// Waits for a submission and reads what it has copied to `staging`.
     fn read_back(
         &self,
@@ -434,11 +493,7 @@ impl Gpu {
         len: u64,
         submitted: wgpu::SubmissionIndex,
     ) -> Result<Vec<u8>> {
-        let lost = |reason: String| {
-            self.lose();
-            let name = &self.adapter().name;
-            Error::DeviceLost { reason: format!("{name} was lost: {reason}") }
-        };
+        let lost = |reason: String| self.lost(&reason);
         let part = staging.slice(..len);
         let mapped = Arc::new(std::sync::OnceLock::new());
         let told = mapped.clone();

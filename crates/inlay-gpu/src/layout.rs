@@ -3,8 +3,9 @@
 use inlay_core::{Error, Layout, Result};
 use smallvec::SmallVec;
 
-/// Elements that a kernel counts, at most: positions are 32-bit words, and the last stands for none.
-const MOST: usize = u32::MAX as usize - 1;
+/// Elements that a kernel counts, at most. Positions are 32-bit words; a grid of threads has up to a
+/// row of groups more than there are elements, and chunks end past the last.
+const MOST: usize = u32::MAX as usize - (1 << 25);
 
 /// The first element, and for each axis its size and step; in elements.
 pub(crate) type Block = SmallVec<[u32; 18]>;

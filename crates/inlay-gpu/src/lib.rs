@@ -15,7 +15,7 @@ mod numbers;
 mod pipeline;
 mod shader;
 
-pub use batch::{Failed, mark, scope};
+pub use batch::{Failed, mark, program, scope, synchronize};
 pub use device::{Adapter, Gpu, adapters, current};
 pub use memory::{Buffer, PoolStats, empty_pool, load, pool_stats, store};
 

@@ -105,7 +105,16 @@ impl Pool {
         self.made.fetch_add(1, Ordering::Relaxed);
         let wanted =
             wgpu::BufferDescriptor { label: None, size, usage: USAGE, mapped_at_creation: false };
-        gpu.guarded(len, || gpu.device.create_buffer(&wanted))
+        let make = || gpu.guarded(len, || gpu.device.create_buffer(&wanted));
+        make().or_else(|error| {
+            // What waits may be what is missing.
+            let waiting = std::mem::take(&mut *locked(&self.free));
+            if waiting.bytes == 0 {
+                return Err(error);
+            }
+            drop(waiting);
+            make()
+        })
     }
 
     pub(crate) fn give(&self, raw: wgpu::Buffer) {

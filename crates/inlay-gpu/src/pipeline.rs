@@ -10,6 +10,8 @@ use crate::device::{Gpu, Shelf, locked};
 pub(crate) struct Pipeline {
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) layout: wgpu::BindGroupLayout,
+    /// Whether it may say that something is wrong.
+    pub(crate) checks: bool,
 }
 
 /// How a kernel sees a binding.
@@ -79,7 +81,7 @@ impl Pipelines {
                 compilation_options: Default::default(),
                 cache: None,
             });
-            Pipeline { pipeline, layout }
+            Pipeline { pipeline, layout, checks: bindings.first() == Some(&Bound::Write) }
         });
         let made = Arc::new(made?);
         shelf.insert(key.to_string(), made.clone());

@@ -155,9 +155,9 @@ impl<'a> Kernel<'a> {
     }
 
     /// A check of what the kernel finds: `wrong(position)` in the body. `explain` says what is wrong
-    /// at the first wrong position.
-    pub(crate) fn checks(mut self, explain: batch::Explain) -> Result<Self> {
-        let slot = batch::check(&self.gpu, explain)?;
+    /// at the first wrong position, for which it keeps so many bytes.
+    pub(crate) fn checks(mut self, explain: batch::Explain, keeps: usize) -> Result<Self> {
+        let slot = batch::check(&self.gpu, explain, keeps)?;
         self.writes_status = true;
         self.key.push_str("+checks");
         Ok(self.params(&[slot]))
@@ -171,7 +171,9 @@ impl<'a> Kernel<'a> {
         self.params[1] = elements;
         if dense {
             self.driver = if per_word == 1 { Driver::Dense } else { Driver::Parts };
-            let first = (to.layout.offset() / size.max(4)) as u32;
+            let first = to.layout.offset() / size.max(4);
+            layout::count((first + 1) * per_word as usize + to.layout.numel())?;
+            let first = first as u32;
             let threads = elements.div_ceil(per_word);
             self.operand("to", to.buffer, size, Access::Write).launch(threads, first)
         } else {

@@ -113,9 +113,9 @@ fn after_a_failed_check_later_calls_of_the_scope_write_nothing() {
     let (bad, good) = (words(&[5]), words(&[0]));
     let failed = scope(|| {
         positions(&good, 1)?;
-        inlay_gpu::mark(7);
+        inlay_gpu::mark(7)?;
         positions(&bad, 1)?;
-        inlay_gpu::mark(8);
+        inlay_gpu::mark(8)?;
         kernels::copy(view(&to, &layout), view(&from, &layout))
     });
     assert_eq!(failed.expect_err("one place").mark, 7);

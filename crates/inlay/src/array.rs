@@ -1,7 +1,9 @@
 //! Data without history: a layout over a buffer, of one dtype. What operations run on.
 
 use inlay_core::{DType, Dim, Error, Layout, Meta, Result, ShapeText};
-use inlay_cpu::Buffer;
+
+use crate::device::{Device, current_device};
+use crate::memory::Buffer;
 
 /// Elements of one dtype that lie in a buffer as a layout says.
 #[derive(Clone, Debug)]
@@ -12,17 +14,28 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Fresh, contiguous, of no particular value.
+    /// Fresh, contiguous, of no particular value; where the call that makes it runs.
     pub(crate) fn new(op: &'static str, dtype: DType, shape: &[usize]) -> Result<Self> {
+        Array::on(current_device(), op, dtype, shape)
+    }
+
+    /// As [`Array::new`], on `device`.
+    #[inline]
+    pub(crate) fn on(
+        device: Device,
+        op: &'static str,
+        dtype: DType,
+        shape: &[usize],
+    ) -> Result<Self> {
         let layout = Layout::contiguous(op, shape, dtype.size())?;
         // Layout has shown that the product fits.
-        let buffer = Buffer::new(layout.numel() * dtype.size())?;
+        let buffer = Buffer::new(device, layout.numel() * dtype.size())?;
         Ok(Array { buffer, layout, dtype })
     }
 
-    /// Fresh, of the dtype and shape of `self`.
+    /// Fresh, of the dtype and shape of `self`, beside it.
     pub(crate) fn new_like(&self, op: &'static str) -> Result<Self> {
-        Array::new(op, self.dtype, self.shape())
+        Array::on(self.buffer.device(), op, self.dtype, self.shape())
     }
 
     /// The same bytes under another layout.
@@ -56,10 +69,10 @@ impl Array {
         self.layout.is_contiguous(self.dtype.size())
     }
 
-    /// Whether both touch overlapping ranges of addresses.
+    /// Whether writing one may change what is read from the other.
     pub(crate) fn overlaps(&self, other: &Array) -> bool {
         let empty = self.layout.numel() == 0 || other.layout.numel() == 0;
-        !empty
+        (!empty || self.buffer.device() == Device::Gpu)
             && self.buffer.overlaps(
                 (&self.layout, self.dtype.size()),
                 &other.buffer,

@@ -8,7 +8,8 @@ use smallvec::SmallVec;
 use crate::array::Array;
 use crate::autograd::{Grads, History, Node, Rule, Saved, Saves, is_grad_enabled};
 use crate::ops::Operation;
-use crate::{Tensor, device, graph};
+use crate::placement::{Copies, place};
+use crate::{Device, Tensor, device, graph};
 
 /// An operation: a small value that says what it accepts and what it does.
 ///
@@ -21,6 +22,11 @@ pub(crate) trait Op: fmt::Debug + Send + Sync {
     /// What its first argument is called, for errors about an in-place target.
     fn target(&self) -> &'static str {
         "x"
+    }
+
+    /// What its argument `k` is called, for errors about devices.
+    fn arg(&self, k: usize) -> String {
+        if k == 0 { self.target().into() } else { format!("input {k}") }
     }
 
     /// Dtype and shape of the result, or why there is none.
@@ -91,7 +97,6 @@ impl Out {
 }
 
 type Metas = SmallVec<[Meta; 3]>;
-type Arrays<'a> = SmallVec<[&'a Array; 4]>;
 
 /// Runs `op` on `inputs`; the result is fresh, or a view for operations that make views. On symbolic
 /// tensors it becomes a node of their program.
@@ -100,20 +105,39 @@ pub(crate) fn apply<O: Op + Into<Operation> + 'static>(
     op: O,
     inputs: &[&Tensor],
 ) -> Result<Tensor> {
-    if let Some(symbolic) = inputs.iter().find_map(|input| input.symbolic()) {
-        return graph::append(symbolic.program(), op, inputs);
+    match program_of(&op, inputs) {
+        Some(program) => graph::append(&program, op, inputs),
+        None => apply_eager(None, op, inputs),
     }
-    // Of a program that all inputs are constants of, there is a size.
-    if let Some(program) = graph::program_of(&op.sizes()) {
-        return graph::append(&program, op, inputs);
+}
+
+/// The program that a call belongs to: that of a symbolic input, or, if all inputs are constants of
+/// it, that of a size.
+#[inline]
+fn program_of<O: Op>(op: &O, inputs: &[&Tensor]) -> Option<graph::Program> {
+    match inputs.iter().find_map(|input| input.symbolic()) {
+        Some(symbolic) => Some(symbolic.program().clone()),
+        None => graph::program_of(&op.sizes()),
     }
+}
+
+/// Runs `op` on tensors with elements: on `device` if there is one, else where they are.
+pub(crate) fn apply_eager<O: Op + 'static>(
+    device: Option<Device>,
+    op: O,
+    inputs: &[&Tensor],
+) -> Result<Tensor> {
     let metas = metas_of(inputs);
-    let mut arrays = Arrays::new();
-    inputs.iter().for_each(|tensor| arrays.push(tensor.array()));
     op.infer(&metas)?;
     let record = is_recorded(&op, inputs)?;
-    let result = op.run(&arrays, Out::Fresh)?;
-    let is_view = arrays.first().is_some_and(|first| result.buffer.same_as(&first.buffer));
+    let device = place(&op, inputs, device, Out::Fresh)?;
+    let mut copies = Copies::default();
+    let result = device::scoped(device, || {
+        copies.move_along(op.name(), device, inputs)?;
+        op.run(&copies.read_from(inputs), Out::Fresh)
+    })?;
+    let first = copies.get(0).or_else(|| inputs.first().map(|first| first.array()));
+    let is_view = first.is_some_and(|first| result.buffer.same_as(&first.buffer));
     let view = is_view.then(|| result.buffer.version());
     if !record || !result.dtype.is_differentiable() {
         return Ok(match view {
@@ -121,23 +145,37 @@ pub(crate) fn apply<O: Op + Into<Operation> + 'static>(
             None => Tensor::from_array(result),
         });
     }
-    let mut saved = save(op.saves(), inputs);
+    let mut saved = save(op.saves(), inputs, &copies);
     saved.output = op.saves().output.then(|| saved_output(&result));
     let edges = inputs.iter().map(|input| input.edge()).collect();
     let node = Node::link(Box::new(op), edges, metas, result.dtype, saved);
     Ok(Tensor::with_history(result, History::of_node(node, view)))
 }
 
-/// As [`apply`], where `beside` is: in its program if it is symbolic, whatever the inputs are.
+/// As [`apply`], where `beside` is: in its program if it is symbolic, else on its device, whatever the
+/// inputs are.
 #[track_caller]
 pub(crate) fn apply_beside<O: Op + Into<Operation> + 'static>(
     beside: &Tensor,
     op: O,
     inputs: &[&Tensor],
 ) -> Result<Tensor> {
-    match beside.symbolic() {
-        Some(symbolic) => graph::append(symbolic.program(), op, inputs),
-        None => apply(op, inputs),
+    if let Some(symbolic) = beside.symbolic() {
+        return graph::append(symbolic.program(), op, inputs);
+    }
+    apply_on(beside.device(), op, inputs)
+}
+
+/// As [`apply`], on a device.
+#[track_caller]
+pub(crate) fn apply_on<O: Op + Into<Operation> + 'static>(
+    device: Device,
+    op: O,
+    inputs: &[&Tensor],
+) -> Result<Tensor> {
+    match program_of(&op, inputs) {
+        Some(program) => graph::append(&program, op, inputs),
+        None => apply_eager(Some(device), op, inputs),
     }
 }
 
@@ -170,42 +208,35 @@ pub(crate) fn apply_in_place<O: Op + Into<Operation> + 'static>(
         return Err(Error::InPlaceLeaf { op: name, arg });
     }
 
-    // What overlaps the target is read from a copy, and so is what the rule reads of the old target.
+    let device = place(&op, &all, None, Out::InPlace)?;
     let saves = op.saves();
-    let mut copies: SmallVec<[(usize, Array); 1]> = SmallVec::new();
-    for (k, tensor) in all.iter().enumerate() {
-        let wanted = match k {
-            0 => record && saves.inputs & 1 == 1,
-            _ => target.array().overlaps(tensor.array()),
-        };
-        if wanted {
-            copies.push((k, device::to_contiguous(name, tensor.array())?));
-        }
-    }
-    let copy_of = |k: usize| copies.iter().find(|(of, _)| *of == k).map(|(_, copy)| copy);
-    let mut arrays = Arrays::new();
-    for (k, tensor) in all.iter().enumerate() {
-        arrays.push(match copy_of(k) {
-            Some(copy) if k > 0 => copy,
-            _ => tensor.array(),
-        });
-    }
     let edges =
         if record { all.iter().map(|tensor| tensor.edge()).collect() } else { SmallVec::new() };
-    let result = op.run(&arrays, Out::InPlace)?;
+    let mut copies = Copies::default();
+    let result = device::scoped(device, || {
+        copies.move_along(name, device, &all)?;
+        // What overlaps the target is read from a copy, and so is what the rule reads of the old
+        // target.
+        let mut before = None;
+        for (k, tensor) in all.iter().enumerate() {
+            match k {
+                0 if record && saves.inputs & 1 == 1 => {
+                    before = Some(device::to_contiguous(name, tensor.array())?);
+                }
+                0 => {}
+                _ if target.array().overlaps(tensor.array()) => {
+                    copies.add(k, device::to_contiguous(name, tensor.array())?);
+                }
+                _ => {}
+            }
+        }
+        let result = op.run(&copies.read_from(&all), Out::InPlace)?;
+        before.into_iter().for_each(|before| copies.add(0, before));
+        Ok(result)
+    })?;
     target.array().buffer.count_write(record);
     if record {
-        let as_read: SmallVec<[Tensor; 4]> = all
-            .iter()
-            .enumerate()
-            .map(|(k, tensor)| match copy_of(k) {
-                // The copy stands for the tensor as it was, history and all.
-                Some(copy) => Tensor::with_history(copy.clone(), tensor.history_again()),
-                None => (*tensor).clone(),
-            })
-            .collect();
-        let as_read: SmallVec<[&Tensor; 4]> = as_read.iter().collect();
-        let mut saved = save(saves, &as_read);
+        let mut saved = save(saves, &all, &copies);
         saved.output = saves.output.then(|| saved_output(&result));
         let node = Node::link(Box::new(op), edges, metas, result.dtype, saved);
         target.history().set_node(node);
@@ -248,10 +279,17 @@ fn saved_output(result: &Array) -> (Tensor, u64) {
 }
 
 /// The values that the rule reads.
-fn save(saves: Saves, inputs: &[&Tensor]) -> Saved {
+fn save(saves: Saves, inputs: &[&Tensor], copies: &Copies) -> Saved {
     let inputs = inputs.iter().enumerate().map(|(k, tensor)| {
-        let version = tensor.array().buffer.version();
-        (saves.inputs >> k & 1 == 1).then(|| ((*tensor).clone(), version))
+        (saves.inputs >> k & 1 == 1).then(|| {
+            let saved = match copies.get(k) {
+                // The copy stands for the tensor as it was, history and all.
+                Some(copy) => Tensor::with_history(copy.clone(), tensor.history_again()),
+                None => (*tensor).clone(),
+            };
+            let version = saved.array().buffer.version();
+            (saved, version)
+        })
     });
     Saved { inputs: inputs.collect(), output: None }
 }

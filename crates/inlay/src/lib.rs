@@ -32,11 +32,17 @@ mod graph;
 
 pub mod interop;
 mod lock;
+mod memory;
 mod ops;
+mod placement;
 mod scalar;
 mod tensor;
 
 pub use autograd::{GradOptions, NoGrad, is_grad_enabled};
+pub use device::{
+    Device, DeviceInfo, current_device, devices, set_device, switch_device, synchronize,
+    with_device,
+};
 pub use graph::{Jit, Plan, Program, jit, named, set_site};
 pub use half::{bf16, f16};
 pub use inlay_core::{
@@ -47,6 +53,10 @@ pub use inlay_cpu::memory::{
     Stats as MemoryStats, empty_cache, set_cache_limit, stats as memory_stats,
 };
 pub use inlay_cpu::threads::{MAX_THREADS, num_threads, set_num_threads};
+#[cfg(feature = "gpu")]
+pub use inlay_gpu::{
+    PoolStats as GpuMemoryStats, empty_pool as empty_gpu_cache, pool_stats as gpu_memory_stats,
+};
 pub use num_complex::{Complex32, Complex64};
 pub use ops::{DiagonalScatter, Fill, Item, PutAlongAxis, Scatter, SelectScatter, SliceScatter};
 pub use scalar::Scalar;

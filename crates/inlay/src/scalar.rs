@@ -1,10 +1,11 @@
 //! Plain numbers: weakly typed until a tensor's dtype takes them.
 
 use inlay_core::{DType, Error, Kind, Result};
+use inlay_cpu::Element;
 use inlay_cpu::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
 use num_complex::{Complex32, Complex64};
 
-use crate::Tensor;
+use crate::{Device, Tensor};
 
 /// A number that becomes an element of whatever dtype it meets, if that loses no kind: a bool fits
 /// everywhere, an integer in every number it is in range of, a float in floats and complex numbers.
@@ -88,23 +89,28 @@ impl Scalar {
         let Complex64 { re, im } = self.complex(dtype);
         let n = self.int();
         match dtype {
-            DType::Bool => Tensor::from_slice(&[n != 0], &[]),
-            DType::U8 => Tensor::from_slice(&[n as u8], &[]),
-            DType::I8 => Tensor::from_slice(&[n as i8], &[]),
-            DType::U16 => Tensor::from_slice(&[n as u16], &[]),
-            DType::I16 => Tensor::from_slice(&[n as i16], &[]),
-            DType::U32 => Tensor::from_slice(&[n as u32], &[]),
-            DType::I32 => Tensor::from_slice(&[n as i32], &[]),
-            DType::U64 => Tensor::from_slice(&[n as u64], &[]),
-            DType::I64 => Tensor::from_slice(&[n as i64], &[]),
-            DType::F16 => Tensor::from_slice(&[f16_from_f64(re)], &[]),
-            DType::BF16 => Tensor::from_slice(&[bf16_from_f64(re)], &[]),
-            DType::F32 => Tensor::from_slice(&[re as f32], &[]),
-            DType::F64 => Tensor::from_slice(&[re], &[]),
-            DType::C64 => Tensor::from_slice(&[Complex32::new(re as f32, im as f32)], &[]),
-            DType::C128 => Tensor::from_slice(&[Complex64::new(re, im)], &[]),
+            DType::Bool => single(n != 0),
+            DType::U8 => single(n as u8),
+            DType::I8 => single(n as i8),
+            DType::U16 => single(n as u16),
+            DType::I16 => single(n as i16),
+            DType::U32 => single(n as u32),
+            DType::I32 => single(n as i32),
+            DType::U64 => single(n as u64),
+            DType::I64 => single(n as i64),
+            DType::F16 => single(f16_from_f64(re)),
+            DType::BF16 => single(bf16_from_f64(re)),
+            DType::F32 => single(re as f32),
+            DType::F64 => single(re),
+            DType::C64 => single(Complex32::new(re as f32, im as f32)),
+            DType::C128 => single(Complex64::new(re, im)),
         }
     }
+}
+
+/// On the CPU, from where it goes along with tensors on any device.
+fn single<T: Element>(value: T) -> Result<Tensor> {
+    Tensor::from_slice_on(Device::Cpu, &[value], &[])
 }
 
 impl From<bool> for Scalar {

@@ -8,7 +8,7 @@ use inlay_cpu::Element;
 use crate::array::Array;
 use crate::autograd::History;
 use crate::graph::Symbolic;
-use crate::{Scalar, device};
+use crate::{Device, Scalar, current_device, device};
 
 /// A handle to elements of one dtype, in a shape.
 #[derive(Clone)]
@@ -19,6 +19,8 @@ struct Inner {
     array: Array,
     history: History,
     symbolic: Option<Box<Symbolic>>,
+    /// Whether it is data that has no place of its own; see [`Tensor::plain`].
+    plain: bool,
 }
 
 /// A handle that does not keep its tensor.
@@ -38,13 +40,27 @@ impl Tensor {
     }
 
     pub(crate) fn with_history(array: Array, history: History) -> Self {
-        Tensor(Arc::new(Inner { array, history, symbolic: None }))
+        Tensor(Arc::new(Inner { array, history, symbolic: None, plain: false }))
     }
 
     /// A tensor that stands for a value of a program.
     pub(crate) fn of_value(symbolic: Symbolic, history: History) -> Self {
         let array = symbolic.stand_in();
-        Tensor(Arc::new(Inner { array, history, symbolic: Some(Box::new(symbolic)) }))
+        Tensor(Arc::new(Inner { array, history, symbolic: Some(Box::new(symbolic)), plain: false }))
+    }
+
+    /// The same as plain data, for callers to whom an array or a list is no tensor: it goes along with
+    /// tensors on any device, as a number does.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.plain = true;
+        }
+        self
+    }
+
+    pub(crate) fn is_plain(&self) -> bool {
+        self.0.plain
     }
 
     /// The same elements or value, now, with another history.
@@ -87,6 +103,15 @@ impl Tensor {
     /// # Errors
     /// A shape of another number of elements.
     pub fn from_slice<T: Element>(values: &[T], shape: &[usize]) -> Result<Self> {
+        Tensor::from_slice_on(current_device(), values, shape)
+    }
+
+    /// As [`Tensor::from_slice`], on `device`.
+    pub(crate) fn from_slice_on<T: Element>(
+        device: Device,
+        values: &[T],
+        shape: &[usize],
+    ) -> Result<Self> {
         let op = "from_slice";
         let layout = Layout::contiguous(op, shape, T::DTYPE.size())?;
         if layout.numel() != values.len() {
@@ -94,12 +119,13 @@ impl Tensor {
             let expected = format!("one of {} elements", values.len());
             return Err(Error::Argument { op, arg, got, expected });
         }
-        let array = Array::new(op, T::DTYPE, shape)?;
+        let array = Array::on(device, op, T::DTYPE, shape)?;
         device::store(&array, values)?;
         Ok(Tensor::from_array(array))
     }
 
-    /// A 0-D tensor of a plain number. `op` and `arg` say in an error whose number it was.
+    /// A 0-D tensor of a plain number, on the CPU, from where it goes along with tensors on any device.
+    /// `op` and `arg` say in an error whose number it was.
     ///
     /// # Errors
     /// A number that the dtype does not take.

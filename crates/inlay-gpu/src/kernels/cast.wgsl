@@ -118,6 +118,13 @@ fn to_integer(x: Real) -> vec2<u32> {
     return size;
 }
 
+// A float that stays what it is keeps all of its bits.
+fn converted(bits: vec2<u32>) -> vec2<u32> {
+    let same = FROM_KIND == FLOAT && TO_KIND == FLOAT && FROM_DIGITS == TO_DIGITS;
+    if (same) { return bits; }
+    return together(apart(bits));
+}
+
 fn together(x: Real) -> vec2<u32> {
     if (TO_KIND == FLOAT) { return to_float(x); }
     return to_integer(x);
@@ -132,6 +139,6 @@ fn value(i: u32) -> Word {
         return join(vec2<u32>(select(1u, 0u, nothing), 0u), vec2<u32>(0u, 0u));
     }
     var other = vec2<u32>(0u, 0u);
-    if (FROM_KIND == FLOAT && TO_KIND == FLOAT) { other = together(apart(im(element))); }
-    return join(together(apart(re(element))), other);
+    if (FROM_KIND == FLOAT && TO_KIND == FLOAT) { other = converted(im(element)); }
+    return join(converted(re(element)), other);
 }

@@ -58,7 +58,7 @@ impl Bits {
     pub fn expect_at_most(&self, have: usize, explain: Explain) -> Result<()> {
         let have = u32::try_from(have).unwrap_or(u32::MAX);
         Kernel::new("enough", include_str!("enough.wgsl"), &self.before)
-            .checks(explain)?
+            .checks(explain, 0)?
             .params(&[self.len.div_ceil(32), have])
             .words("before", &self.before)
             .run(1)

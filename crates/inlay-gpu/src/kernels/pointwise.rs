@@ -32,6 +32,11 @@ pub fn unary(op: Unary, to: View<'_>, a: View<'_>) -> Result<()> {
         Unary::Negative => ("negative", "fn apply(a: N) -> N { return neg(a); }\n"),
         Unary::Conjugate => ("conjugate", "fn apply(a: N) -> N { return conj(a); }\n"),
     };
+    if matches!(a.dtype, DType::F16 | DType::BF16) && op == Unary::Negative {
+        // The sign's bit alone, of NaN too.
+        let body = "fn value(i: u32) -> Word { return load_a(at_a(i)) ^ 0x8000u; }\n";
+        return Kernel::new("negative16", body, to.buffer).read("a", a)?.to(to);
+    }
     to.buffer.gpu().expect_arithmetic(name, a.dtype)?;
     let body = "fn value(i: u32) -> Word { return raw(apply(num(load_a(at_a(i))))); }\n";
     Kernel::new("unary", body, to.buffer).numbers(a.dtype).with(name, text).read("a", a)?.to(to)

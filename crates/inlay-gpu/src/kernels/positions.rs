@@ -29,7 +29,7 @@ impl Positions {
         Kernel::new("positions", body, index.buffer)
             .numbers(index.dtype)
             .constant("SIGNED", signed.into())
-            .checks(explain)?
+            .checks(explain, index.buffer.len())?
             .params(&[count(size)?])
             .read("a", index)?
             .to(words_view(&words, &flat))?;
@@ -74,7 +74,7 @@ impl Positions {
     pub fn expect_chain(&self, backwards: bool, explain: Explain) -> Result<()> {
         Kernel::new("chain", include_str!("chain.wgsl"), &self.words)
             .constant("BACKWARDS", backwards.into())
-            .checks(explain)?
+            .checks(explain, 0)?
             .words("p", &self.words)
             .run(self.count()?)
     }

@@ -64,7 +64,8 @@ pub fn triangle_indices(
 ) -> Result<()> {
     let Rows { before, same, ramp, first, after } = Rows::new(triangle, rows, cols, offset)?;
     let entries = count(to.layout.numel() / 2)?;
-    let offset = offset.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+    // Upper triangles begin at the diagonal, from the first row on that it meets.
+    let start = (i128::from(before) + i128::from(offset)).clamp(0, cols as i128) as u32;
     let cast = match to.size() {
         8 => "fn word(v: u32) -> Word { return Word(v, 0u); }\n",
         _ => "fn word(v: u32) -> Word { return v; }\n",
@@ -72,7 +73,7 @@ pub fn triangle_indices(
     Kernel::new("triangle_indices", include_str!("triangle_indices.wgsl"), to.buffer)
         .with(if to.size() == 8 { "wide" } else { "narrow" }, cast)
         .constant("UPPER", (triangle == Triangle::Upper).into())
-        .params(&[rows as u32, entries, offset as u32, before, same, ramp, first, after])
+        .params(&[rows as u32, entries, start, before, same, ramp, first, after])
         .to(to)
 }
 

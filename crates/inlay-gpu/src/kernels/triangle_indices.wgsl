@@ -20,8 +20,6 @@ fn value(i: u32) -> Word {
     }
     if (is_row) { return word(low); }
     var first = 0u;
-    // Upper triangles begin at the diagonal.
-    if (UPPER == 1u && low > own(3u)) { first = low + own(2u); }
-    if (UPPER == 1u && low == own(3u)) { first = u32(max(bitcast<i32>(low + own(2u)), 0)); }
+    if (UPPER == 1u && low >= own(3u)) { first = own(2u) + (low - own(3u)); }
     return word(first + entry - entries_before(low));
 }

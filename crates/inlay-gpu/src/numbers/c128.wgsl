@@ -32,6 +32,12 @@ fn conj(a: N) -> N { return N(a.x, flip(a.y)); }
 fn equal(a: N, b: N) -> bool { return a.x == b.x && a.y == b.y; }
 fn zero() -> N { return N(0.0lf, 0.0lf); }
 fn minus_zero() -> N { return neg(zero()); }
+// 0 without its sign. Adding 0 would do, but is left out where kernels are compiled.
+fn plain(x: f64) -> f64 {
+    if ((bitcast<u64>(x) & 0x7ffffffffffffffflu) == 0lu) { return 0.0lf; }
+    return x;
+}
+fn plain_zero(n: N) -> N { return N(plain(n.x), plain(n.y)); }
 fn one() -> N { return N(1.0lf, 0.0lf); }
 
 alias M = N;

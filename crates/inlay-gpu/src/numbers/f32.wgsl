@@ -18,6 +18,11 @@ fn less(a: N, b: N) -> bool { return a < b; }
 fn less_equal(a: N, b: N) -> bool { return a <= b; }
 fn zero() -> N { return 0.0; }
 fn minus_zero() -> N { return bitcast<f32>(0x80000000u | (U[0].x & 0u)); }
+// 0 without its sign. Adding 0 would do, but is left out where kernels are compiled.
+fn plain_zero(n: N) -> N {
+    if ((bitcast<u32>(n) & 0x7fffffffu) == 0u) { return 0.0; }
+    return n;
+}
 fn one() -> N { return 1.0; }
 fn least() -> N { return bitcast<f32>(0xff800000u | (U[0].x & 0u)); }
 fn most() -> N { return bitcast<f32>(0x7f800000u | (U[0].x & 0u)); }

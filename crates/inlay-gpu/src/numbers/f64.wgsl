@@ -19,6 +19,11 @@ fn less(a: N, b: N) -> bool { return a < b; }
 fn less_equal(a: N, b: N) -> bool { return a <= b; }
 fn zero() -> N { return 0.0lf; }
 fn minus_zero() -> N { return wide_num(vec2<u32>(0u, 0x80000000u)); }
+// 0 without its sign. Adding 0 would do, but is left out where kernels are compiled.
+fn plain_zero(n: N) -> N {
+    if ((bitcast<u64>(n) & 0x7ffffffffffffffflu) == 0lu) { return 0.0lf; }
+    return n;
+}
 fn one() -> N { return 1.0lf; }
 fn least() -> N { return wide_num(vec2<u32>(0u, 0xfff00000u)); }
 fn most() -> N { return wide_num(vec2<u32>(0u, 0x7ff00000u)); }

@@ -192,7 +192,7 @@ fn finish(sum: Sum, hooks: &Mutex<Vec<Hook>>, dtype: DType) -> Result<Tensor> {
         if let Some(other) = hook(&grad)? {
             other.meta().expect_dtype_of("hook", "gradient", &grad.meta(), "tensor")?;
             expect_shape("hook", "gradient", &other.meta().shape, &grad.meta().shape)?;
-            grad = other;
+            grad = other.beside("hook", "gradient", &grad, "tensor")?;
         }
     }
     Ok(grad)
@@ -204,7 +204,7 @@ fn seed(op: &'static str, output: &Tensor, given: Option<&Tensor>) -> Result<Ten
         Some(grad) => {
             grad.meta().expect_dtype_of(op, "grad", &output.meta(), "output")?;
             expect_shape(op, "grad", &grad.meta().shape, &output.meta().shape)?;
-            Ok(grad.clone())
+            grad.beside(op, "grad", output, "output")
         }
         None if output.meta().numel().is_none_or(|count| count == 1) => {
             // Of open sizes it is seen when they come.

@@ -150,6 +150,8 @@ impl Tensor {
     /// # Errors
     /// A gradient of another dtype or shape.
     pub fn set_grad(&self, grad: Option<&Tensor>) -> Result<()> {
+        let brought = grad.map(|grad| grad.beside("grad", "grad", self, "tensor")).transpose()?;
+        let grad = brought.as_ref();
         if let Some(grad) = grad {
             grad.meta().expect_dtype_of("grad", "grad", &self.meta(), "tensor")?;
             let (got, want) = (grad.meta(), self.meta());

@@ -11,7 +11,7 @@ use inlay_cpu::Element;
 use num_complex::Complex;
 
 use crate::array::Array;
-use crate::{Complex32, Complex64, Tensor, bf16, device, f16};
+use crate::{Complex32, Complex64, Device, Tensor, bf16, device, f16};
 use float::Float;
 
 // NumPy's default print options.
@@ -33,7 +33,11 @@ const GAP: &str = "...";
 pub(crate) fn text(tensor: &Tensor) -> String {
     // Printing can't fail, so values that can't be had are a gap.
     let values = values(tensor.array()).unwrap_or_else(|_| GAP.into());
-    format!("{PREFIX}{values}, shape={:?}, dtype={})", tensor.shape(), tensor.dtype())
+    let device = match tensor.device() {
+        Device::Cpu => String::new(),
+        device => format!(", device={device}"),
+    };
+    format!("{PREFIX}{values}, shape={:?}, dtype={}{device})", tensor.shape(), tensor.dtype())
 }
 
 fn values(array: &Array) -> Result<String> {

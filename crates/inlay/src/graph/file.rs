@@ -13,8 +13,8 @@ use super::plan::needed;
 use super::program::{Graph, Id, Program, What};
 use super::site::Site;
 use crate::array::Array;
-use crate::device;
 use crate::ops::Operation;
+use crate::{Device, device};
 
 const MAGIC: &[u8; 8] = b"inlayprg";
 
@@ -215,7 +215,7 @@ fn read_node(graph: &mut Graph, node: FileNode) -> Result<()> {
             if dtype == DType::Bool && bytes.iter().any(|byte| *byte > 1) {
                 return Err(damaged("a bool is neither true nor false"));
             }
-            let array = Array::new("load", dtype, &shape)?;
+            let array = Array::on(Device::Cpu, "load", dtype, &shape)?;
             device::store_bytes(&array, &bytes)?;
             let meta = array.meta();
             (What::Constant(array), meta)

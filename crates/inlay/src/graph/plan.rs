@@ -10,9 +10,9 @@ use super::bind::Bound;
 use super::program::{Graph, Id, PlanKey, What};
 use super::site::Site;
 use crate::array::Array;
-use crate::device;
 use crate::funnel::Out;
 use crate::ops::Operation;
+use crate::{Device, device};
 
 /// Bytes up to which a result that is known beforehand is kept: more would be memory for good, and
 /// could not be written in place.
@@ -26,7 +26,11 @@ const COMPARE: usize = 64;
 pub struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) feeds: Vec<Feed>,
-    pub(super) constants: Vec<Array>,
+    /// On the CPU.
+    pub(super) constants: Arc<Vec<Array>>,
+    /// The same on the GPU, once a run was there.
+    #[cfg(feature = "gpu")]
+    pub(super) on_gpu: Mutex<Option<Arc<Vec<Array>>>>,
     pub(super) fetches: Vec<Fetch>,
     /// What is known of each value, by its number.
     pub(super) values: Vec<Value>,
@@ -223,7 +227,8 @@ impl Builder<'_> {
         if bytes > FOLD && !op.is_view() {
             return None;
         }
-        let result = op.run(&arrays, Out::Fresh).ok()?;
+        let run = || op.run(&arrays, Out::Fresh);
+        let result = device::scoped(Device::Cpu, run).ok()?;
         result.expect_meta(op.name(), &meta).ok()?;
         let view = arrays.first().is_some_and(|first| result.buffer.same_as(&first.buffer));
         (view || bytes <= FOLD).then_some(result)
@@ -342,7 +347,18 @@ impl Plan {
         });
         let fetches = fetches.collect();
         let slots = slots.count;
-        Plan { steps, feeds, constants, fetches, values, slots, counts, bound: Mutex::default() }
+        Plan {
+            steps,
+            feeds,
+            constants: Arc::new(constants),
+            #[cfg(feature = "gpu")]
+            on_gpu: Mutex::default(),
+            fetches,
+            values,
+            slots,
+            counts,
+            bound: Mutex::default(),
+        }
     }
 }
 

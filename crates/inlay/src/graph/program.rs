@@ -15,7 +15,7 @@ use crate::autograd::History;
 use crate::lock::lock;
 use crate::ops::Operation;
 use crate::tensor::WeakTensor;
-use crate::{Tensor, device};
+use crate::{Device, Tensor, device};
 
 /// Operations that were recorded on symbolic tensors, to be run on values.
 ///
@@ -141,17 +141,19 @@ impl Graph {
     pub(super) fn constant(&mut self, op: &'static str, tensor: &Tensor) -> Result<Id> {
         let array = tensor.array();
         let (key, version) = (tensor.address(), array.buffer.version());
-        // Who shares the memory from outside writes it unseen, so that the bytes are compared.
+        // Who shares the CPU's memory from outside writes it unseen, so that the bytes are compared.
         if let Some((weak, then, id)) = self.captured.get(&key)
             && *then == version
             && weak.is(tensor)
             && let What::Constant(kept) = &self.node(*id).what
-            && device::load_bytes(kept)? == device::load_bytes(array)?
+            && (tensor.device() != Device::Cpu
+                || device::load_bytes(kept)? == device::load_bytes(array)?)
         {
             return Ok(*id);
         }
-        // A copy, since whoever has the tensor may still write it.
-        let kept = device::to_contiguous(op, array)?;
+        // A copy, since whoever has the tensor may still write it; on the CPU, since no run has said
+        // yet where it will be.
+        let kept = device::to_device(op, array, Device::Cpu)?;
         let id = self.push(What::Constant(kept), &[], array.meta(), Site::default())?;
         self.captured.insert(key, (tensor.downgrade(), version, id));
         Ok(id)

@@ -1,6 +1,7 @@
 //! One run of a plan: step by step, each result in its slot until its last use.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use inlay_core::{Error, Meta, Result};
 use smallvec::SmallVec;
@@ -9,11 +10,15 @@ use super::bind::{Bound, Ready, Sizes, learn, sized};
 use super::plan::{Place, Plan, Step};
 use crate::array::Array;
 use crate::funnel::Out;
-use crate::{Tensor, device};
+#[cfg(feature = "gpu")]
+use crate::lock::lock;
+use crate::placement::goes_along;
+use crate::{Device, Tensor, current_device, device};
 
 /// The values of one run.
 struct State<'p> {
     plan: &'p Plan,
+    constants: &'p [Array],
     bound: &'p Bound,
     slots: Vec<Option<Array>>,
     /// Sizes that came while it ran.
@@ -68,9 +73,14 @@ impl Plan {
     fn run_in_order(&self, feed: &[&Tensor]) -> Result<Vec<Tensor>> {
         let metas: SmallVec<[Meta; 8]> = feed.iter().map(|tensor| tensor.array().meta()).collect();
         let bound = self.bind(&metas)?;
+        let device = self.place(feed)?;
+        let constants = self.constants_on(device)?;
         let mut slots = vec![None; self.slots];
         for (wanted, tensor) in self.feeds.iter().zip(feed) {
-            slots[wanted.slot] = Some(tensor.array().clone());
+            slots[wanted.slot] = Some(match tensor.device() == device {
+                true => tensor.array().clone(),
+                false => device::to_device("run", tensor.array(), device)?,
+            });
         }
         let donated = feed.iter().map(|tensor| {
             let array = tensor.array();
@@ -80,18 +90,67 @@ impl Plan {
         });
         let donated = donated.collect();
         let late = Cow::Borrowed(&bound.sizes);
-        let mut state = State { plan: self, bound: &bound, slots, late, donated };
-        for (at, step) in self.steps.iter().enumerate() {
-            state.step(at, step).map_err(|error| step.site.locate(error))?;
+        let state =
+            State { plan: self, constants: &constants, bound: &bound, slots, late, donated };
+        let locate = |at: usize, error| match self.steps.get(at) {
+            Some(step) => step.site.locate(error),
+            None => error,
+        };
+        device::marked(device, locate, |mark| state.run(mark))
+    }
+
+    /// The device of a run: that of its feeds, with which plain numbers go along.
+    fn place(&self, feed: &[&Tensor]) -> Result<Device> {
+        let Some(first) = feed.iter().position(|tensor| !goes_along(tensor)) else {
+            let numbers = feed.first().map(|tensor| tensor.device());
+            return Ok(numbers.unwrap_or_else(current_device));
+        };
+        let device = feed[first].device();
+        let stray = feed.iter().position(|tensor| tensor.device() != device && !goes_along(tensor));
+        match stray {
+            None => Ok(device),
+            Some(at) => {
+                let name = |at: usize| format!("feed {:?}", self.feeds[at].name);
+                feed[at].expect_device_of("run", &name(at), feed[first], &name(first))?;
+                Ok(device)
+            }
         }
-        state.fetch()
+    }
+
+    /// The constants where a run is.
+    fn constants_on(&self, device: Device) -> Result<Arc<Vec<Array>>> {
+        #[cfg(feature = "gpu")]
+        if device == Device::Gpu {
+            let current = inlay_gpu::current()?;
+            let mut kept = lock(&self.on_gpu);
+            // Those of a device that was lost are gone.
+            let valid = |array: &Array| Arc::ptr_eq(array.buffer.gpu().gpu(), &current);
+            if let Some(constants) = kept.as_ref().filter(|kept| kept.iter().all(valid)) {
+                return Ok(Arc::clone(constants));
+            }
+            let copy = |array: &Array| device::to_device("run", array, device);
+            let copies = self.constants.iter().map(copy).collect::<Result<Vec<_>>>()?;
+            return Ok(Arc::clone(kept.insert(Arc::new(copies))));
+        }
+        let _ = device;
+        Ok(Arc::clone(&self.constants))
     }
 }
 
 impl State<'_> {
+    /// Takes all steps, telling `mark` which is next.
+    fn run(mut self, mark: &dyn Fn(usize) -> Result<()>) -> Result<Vec<Tensor>> {
+        for (at, step) in self.plan.steps.iter().enumerate() {
+            mark(at)?;
+            self.step(at, step)?;
+        }
+        mark(self.plan.steps.len())?;
+        self.fetch()
+    }
+
     fn get(&self, place: Place) -> &Array {
         match place {
-            Place::Constant(k) => &self.plan.constants[k],
+            Place::Constant(k) => &self.constants[k],
             Place::Slot(slot) => match &self.slots[slot] {
                 Some(array) => array,
                 None => unreachable!("a value is there until its last use"),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use inlay_core::{Dim, Error, Layout, Meta, Result};
-use inlay_cpu::Buffer;
 use smallvec::SmallVec;
 
 use super::program::{Id, Program, What};
@@ -14,6 +13,7 @@ use crate::Tensor;
 use crate::array::Array;
 use crate::autograd::{History, Node, Saved, is_grad_enabled};
 use crate::funnel::Op;
+use crate::memory::Buffer;
 use crate::ops::Operation;
 
 /// What a symbolic tensor stands for.

@@ -7,10 +7,10 @@ use std::any::Any;
 use std::ptr::NonNull;
 
 use inlay_core::{DType, Error, Layout, Result};
-use inlay_cpu::Buffer;
 
-use crate::Tensor;
 use crate::array::Array;
+use crate::memory::Buffer;
+use crate::{Device, Tensor};
 
 impl Tensor {
     /// A tensor over memory that belongs to `owner`, which is kept until the last handle to the
@@ -33,8 +33,8 @@ impl Tensor {
             _ => return Err(Error::OutOfBounds { what: "a foreign array", len }),
         }
         // SAFETY: the caller's promise.
-        let buffer = unsafe { Buffer::foreign(ptr, len, writable, owner) };
-        Ok(Tensor::from_array(Array { buffer, layout, dtype }))
+        let buffer = unsafe { inlay_cpu::Buffer::foreign(ptr, len, writable, owner) };
+        Ok(Tensor::from_array(Array { buffer: Buffer::Cpu(buffer), layout, dtype }))
     }
 
     /// Whether the memory is not this library's own.
@@ -43,9 +43,24 @@ impl Tensor {
     }
 
     /// The address of the element at index 0, 0, …, for those who share the memory. It is valid
-    /// as long as a handle to the memory lives; whoever uses it answers for races.
+    /// as long as a handle to the memory lives; whoever uses it answers for races. Null unless the
+    /// tensor is on the CPU.
     pub fn data_ptr(&self) -> *mut u8 {
         let array = self.array();
-        array.buffer.as_ptr().wrapping_add(array.layout.offset())
+        match self.device() {
+            Device::Cpu => array.buffer.as_ptr().wrapping_add(array.layout.offset()),
+            Device::Gpu => std::ptr::null_mut(),
+        }
+    }
+
+    /// Fails unless the tensor is on the CPU, for those who share its memory.
+    ///
+    /// # Errors
+    /// A tensor on another device.
+    pub fn expect_cpu(&self, op: &'static str) -> Result<()> {
+        match self.device() {
+            Device::Cpu => Ok(()),
+            other => Err(Error::NotOnCpu { op, got: other.name() }),
+        }
     }
 }

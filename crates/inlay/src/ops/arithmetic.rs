@@ -24,6 +24,10 @@ impl Op for Arith {
         }
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["x", "y"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [a, b] = inputs else { unreachable!("two inputs") };
         let mut meta = common(self.name(), a, b)?;

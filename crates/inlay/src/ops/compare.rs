@@ -25,6 +25,10 @@ impl Op for Compare {
         }
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["x", "y"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [a, b] = inputs else { unreachable!("two inputs") };
         let meta = common(self.name(), a, b)?;

@@ -21,6 +21,10 @@ impl Op for Concat {
         self.name.0
     }
 
+    fn arg(&self, k: usize) -> String {
+        format!("x[{k}]")
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let op = self.name();
         let Some(first) = inputs.first() else {

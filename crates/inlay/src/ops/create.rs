@@ -1,8 +1,10 @@
 //! Tensors from sizes and numbers: `full`, `zeros`, `ones`, `arange`.
 
-use inlay_core::{DType, Error, Kind, Result};
+use inlay_core::{DType, Error, Kind, Meta, Result};
 
-use crate::{Scalar, Tensor};
+use super::stretch::BroadcastTo;
+use crate::funnel::apply_on;
+use crate::{Scalar, Tensor, current_device};
 
 impl Tensor {
     /// A tensor of one value everywhere.
@@ -50,7 +52,9 @@ impl Tensor {
 fn filled(op: &'static str, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
     // Named here, so that a size that can't be is an error of this operation.
     inlay_core::Layout::contiguous(op, shape, dtype.size())?;
-    value.to_tensor(op, "fill_value", dtype)?.broadcast_to(shape)?.copy()
+    let value = value.to_tensor(op, "fill_value", dtype)?;
+    let shape = Meta::known(dtype, shape).shape;
+    apply_on(current_device(), BroadcastTo::new(&shape), &[&value])?.copy()
 }
 
 const OP: &str = "arange";

@@ -195,6 +195,7 @@ fn positions(
     tensor: &Tensor,
     axis: usize,
 ) -> Result<(Tensor, Tensor, Dims)> {
+    let tensor = &tensor.beside(op, "index", view, "x")?;
     if tensor.dtype() != DType::Bool {
         let flat = tensor.reshape(&[-1])?;
         return Ok((view.clone(), flat, tensor.dims()));
@@ -243,6 +244,7 @@ impl Tensor {
     fn write_item(&self, items: &[Item], value: &Tensor) -> Result<()> {
         let op = "setitem";
         value.meta().expect_dtype_of(op, "value", &self.meta(), "x")?;
+        let value = &value.beside(op, "value", self, "x")?;
         let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
         let Some((tensor, axis)) = tensor else {
             // In a program the sizes of the part are those of a node.
@@ -285,6 +287,7 @@ impl Tensor {
 /// view's own order: the mask's axes where they are, whole axes around.
 fn masked(view: &Tensor, mask: &Tensor, axis: usize, value: &Tensor) -> Result<(Tensor, Tensor)> {
     let op = "setitem";
+    let mask = &mask.beside(op, "mask", view, "x")?;
     let mask = &mask.fitting(op, "mask", &view.dims()[axis..axis + mask.rank()])?;
     let ones = match mask.is_symbolic() {
         true => mask.true_places()?.dims()[0],

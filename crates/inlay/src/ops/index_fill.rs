@@ -21,6 +21,10 @@ impl Op for IndexFill {
         "index_fill"
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["x", "index", "value"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, index, value] = inputs else { unreachable!("three inputs") };
         x.expect_rank_at_least(self.name(), "x", 1)?;

@@ -30,6 +30,10 @@ impl Op for IndexSelect {
         self.name.0
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["x", "index"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, index] = inputs else { unreachable!("two inputs") };
         x.expect_rank_at_least(self.name(), "x", 1)?;
@@ -46,7 +50,7 @@ impl Op for IndexSelect {
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
         let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
         let mut shape = x.shape().to_vec();
-        shape[axis] = positions.values().len();
+        shape[axis] = index.layout.numel();
         let to = Array::new(op, x.dtype, &shape)?;
         device::gather_rows(&to, x, axis, &positions)?;
         Ok(to)

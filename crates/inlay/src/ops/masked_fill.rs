@@ -17,6 +17,10 @@ impl Op for MaskedFill {
         "masked_fill"
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["x", "mask", "value"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, mask, value] = inputs else { unreachable!("three inputs") };
         expect_mask_for(self.name(), mask, x)?;

@@ -1,6 +1,6 @@
 //! `masked_scatter`: elements of a source, in order, to the true places of a mask.
 
-use inlay_core::{Error, Meta, Result};
+use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
 
 use super::block::Block;
@@ -22,6 +22,10 @@ impl Op for MaskedScatter {
         "input"
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["input", "mask", "source"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, mask, source] = inputs else { unreachable!("three inputs") };
         expect_mask_for(self.name(), mask, x)?;
@@ -34,10 +38,7 @@ impl Op for MaskedScatter {
         let op = self.name();
         let mask = stretch(op, "mask", mask, x.shape())?;
         let bits = device::bits(&mask)?;
-        let (have, need) = (source.layout.numel(), bits.ones());
-        if have < need {
-            return Err(Error::SourceTooShort { op, arg: "source", have, need });
-        }
+        bits.expect_source(op, "source", source.layout.numel())?;
         let contiguous;
         let source = if source.is_contiguous() {
             source

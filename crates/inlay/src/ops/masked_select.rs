@@ -18,6 +18,10 @@ impl Op for MaskedSelect {
         "masked_select"
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["x", "mask"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, mask] = inputs else { unreachable!("two inputs") };
         expect_mask_for(self.name(), mask, x)?;
@@ -29,7 +33,7 @@ impl Op for MaskedSelect {
         let [x, mask] = inputs else { unreachable!("two inputs") };
         let mask = stretch(self.name(), "mask", mask, x.shape())?;
         let bits = device::bits(&mask)?;
-        let to = Array::new(self.name(), x.dtype, &[bits.ones()])?;
+        let to = Array::new(self.name(), x.dtype, &[bits.ones()?])?;
         device::compress(&to, x, &bits)?;
         Ok(to)
     }

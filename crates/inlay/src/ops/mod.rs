@@ -34,6 +34,7 @@ mod stretch;
 mod take_along_axis;
 #[cfg(test)]
 mod tests;
+mod to_device;
 mod triangle;
 mod triangle_indices;
 mod unary;

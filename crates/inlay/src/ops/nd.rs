@@ -38,7 +38,7 @@ impl Op for CheckedIndex {
         let positions =
             device::positions(self.name(), "index", index, self.axis, known(self.size))?;
         let to = Array::new(self.name(), DType::I64, index.shape())?;
-        device::store(&to, positions.values())?;
+        device::store_positions(&to, &positions)?;
         Ok(to)
     }
 
@@ -93,6 +93,9 @@ impl Flat {
         {
             return Flat::of_mask(op, x, mask);
         }
+        let brought = indices.iter().map(|index| index.beside(op, "index", x, "x"));
+        let brought = brought.collect::<Result<Vec<Tensor>>>()?;
+        let indices: Vec<&Tensor> = brought.iter().collect();
         let metas: Vec<Meta> = indices.iter().map(|index| index.meta()).collect();
         let mut shape = metas[0].clone();
         for meta in &metas {
@@ -114,6 +117,7 @@ impl Flat {
 
     /// Of the true places of a mask over the first axes.
     fn of_mask(op: &'static str, x: &Tensor, mask: &Tensor) -> Result<Self> {
+        let mask = mask.beside(op, "mask", x, "x")?;
         let dims = x.dims();
         let covered = dims.get(..mask.rank()).unwrap_or(&dims);
         let index = mask.fitting(op, "mask", covered)?.true_places()?;
@@ -137,7 +141,7 @@ impl Flat {
         values.meta().expect_dtype_of(op, arg, &x.meta(), "x")?;
         let mut whole = self.shape.clone();
         whole.extend_from_slice(&x.dims()[self.axes..]);
-        values.stretched_for(op, arg, &whole)?.merged(0, self.shape.len())
+        values.beside(op, arg, x, "x")?.stretched_for(op, arg, &whole)?.merged(0, self.shape.len())
     }
 }
 
@@ -240,7 +244,7 @@ impl Tensor {
     /// one and no gradient is recorded, else through a copy.
     fn write_rows(&self, flat: &Flat, updates: &Tensor, how: Scatter) -> Result<&Self> {
         let rows = flat.rows(self)?;
-        let shared = !self.is_symbolic() && rows.data_ptr() == self.data_ptr();
+        let shared = !self.is_symbolic() && rows.array().buffer.same_as(&self.array().buffer);
         let tracked = !self.stop_gradient() || !updates.stop_gradient();
         if shared && !(tracked && crate::is_grad_enabled()) {
             rows.scatter_(&flat.index, updates, how)?;
@@ -271,6 +275,7 @@ fn scatter_nd_add(
 fn nd_index(op: &'static str, x: &Tensor, index: &Tensor) -> Result<Flat> {
     index.meta().expect_index(op, "index")?;
     index.meta().expect_rank_at_least(op, "index", 1)?;
+    let index = index.beside(op, "index", x, "x")?;
     let axis = index.rank() - 1;
     let Dim::Known(depth) = index.dims()[axis] else {
         return Err(Error::OpenSize { op, arg: "index", axis });

@@ -61,6 +61,10 @@ impl Op for PutAlongAxis {
         "put_along_axis"
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["x", "index", "values"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, index, values] = inputs else { unreachable!("three inputs") };
         let op = self.name();

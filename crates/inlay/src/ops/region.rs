@@ -13,10 +13,6 @@ use crate::autograd::{Grads, Rule};
 use crate::device::{self, Comb};
 use crate::funnel::{Op, Out, apply};
 
-/// Bytes up to which all of a tensor is copied before a part of it is written: that takes less
-/// than to find what is to be left out, which is some 100 ns a part.
-const WHOLE: usize = 4 << 10;
-
 /// A part of a tensor.
 pub(crate) trait Region: Clone + fmt::Debug + Send + Sync + 'static {
     /// What reading it is called.
@@ -107,6 +103,11 @@ where
         self.0.write_name().1
     }
 
+    fn arg(&self, k: usize) -> String {
+        let (_, x, source) = self.0.write_name();
+        [x, source][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, source] = inputs else { unreachable!("two inputs") };
         let (op, target, arg) = self.0.write_name();
@@ -120,11 +121,12 @@ where
         let [x, source] = inputs else { unreachable!("two inputs") };
         let (to, base) = out.of(self.name(), x)?;
         let region = self.0.layout(&to.layout)?;
-        let Some(base) = base.filter(|_| to.buffer.len() > WHOLE) else {
+        let Some(base) = base.filter(|_| to.buffer.len() > device::copied_whole(&to)) else {
             device::copy_over(&to, base, &region, source)?;
             return Ok(to);
         };
-        if base.is_contiguous()
+        if device::interleaves(&to)
+            && base.is_contiguous()
             && source.is_contiguous()
             && let Some(comb) = self.0.comb(&to.layout)?
             && comb.width.saturating_mul(to.dtype.size()) < WIDE_TOOTH

@@ -4,7 +4,7 @@
 //! own plus a factor times the row before it. Such recurrences are closed under differentiation, so
 //! products of "all the others" need no division, at any order of gradient.
 
-use inlay_core::{DType, Dim, Dims, Error, Meta, Result};
+use inlay_core::{DType, Dim, Dims, Meta, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
@@ -87,21 +87,8 @@ impl Op for Scan {
         let count = a.shape()[self.axis];
         // One past the axis stands for "none".
         let from = device::positions(self.name(), "from", from, self.axis, count + 1)?;
-        let comes_later = |(row, from): (usize, &i64)| match *from as usize {
-            from if from == count => false,
-            from => {
-                if self.backwards {
-                    from <= row
-                } else {
-                    from >= row
-                }
-            }
-        };
         // A program from a file may say anything.
-        if from.values().iter().enumerate().any(comes_later) {
-            let (got, expected) = ("a row that is not done".into(), "one that is".into());
-            return Err(Error::Argument { op: self.name(), arg: "from", got, expected });
-        }
+        device::expect_chain(self.name(), &from, self.backwards)?;
         let to = a.new_like(self.name())?;
         device::scan_rows(&to, a, c, self.axis, &from, self.backwards)?;
         Ok(to)

@@ -87,6 +87,10 @@ impl Op for Scatter {
         self.name.0
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["x", "index", self.arg.0][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, index, updates] = inputs else { unreachable!("three inputs") };
         let (op, arg) = (self.name(), self.arg.0);

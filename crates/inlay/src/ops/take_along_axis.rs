@@ -47,6 +47,10 @@ impl Op for TakeAlongAxis {
         "take_along_axis"
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["x", "index"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [x, index] = inputs else { unreachable!("two inputs") };
         x.expect_rank_at_least(self.name(), "x", 1)?;

@@ -17,6 +17,10 @@ impl Op for Where {
         "where"
     }
 
+    fn arg(&self, k: usize) -> String {
+        ["condition", "x", "y"][k].into()
+    }
+
     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
         let [condition, x, y] = inputs else { unreachable!("three inputs") };
         let op = self.name();

@@ -1,10 +1,11 @@
 //! The cases of `testdata/`, run on the Rust library: out of place, in place, and with every input
 //! laid out in other ways in memory.
 
-use inlay::{Program, Tensor};
+use inlay::{Program, Tensor, current_device};
 
 use crate::support::Nd;
 use crate::support::case::{self, Case, Expect, load};
+use crate::support::device::also_on_gpu;
 use crate::support::run::run;
 
 fn check(op: &str) {
@@ -33,6 +34,7 @@ fn check_case(case: &Case, layout: usize, in_place: bool) {
     let result = run(case, &tensors, in_place);
     match (&case.expect, result) {
         (Expect::Value(expected), Ok(got)) => {
+            assert_eq!(got.device(), current_device(), "{name}");
             assert_eq!(
                 case::canonical(Nd::of_tensor(&got)),
                 case::canonical(expected.clone()),
@@ -80,6 +82,7 @@ fn check_static(case: &Case, open: bool, in_place: bool) {
     let result: inlay::Result<Tensor> = build();
     match (&case.expect, result) {
         (Expect::Value(expected), Ok(got)) => {
+            assert_eq!(got.device(), current_device(), "{name}");
             let (got, expected) = (Nd::of_tensor(&got), expected.clone());
             assert_eq!(case::canonical(got), case::canonical(expected), "{name}");
         }
@@ -105,6 +108,8 @@ fn file(test: &str) -> &str {
 macro_rules! cases {
     ($($op:ident),* $(,)?) => {
         $(#[test] fn $op() { check(file(stringify!($op))); })*
+
+        also_on_gpu!($($op),*);
 
         /// A file without a test would be cases that nobody runs.
         #[test]

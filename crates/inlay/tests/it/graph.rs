@@ -7,7 +7,7 @@ use inlay::{
     jit, named,
 };
 
-use crate::support::Rng;
+use crate::support::{Rng, device::also_on_gpu};
 
 fn floats(values: &[f32]) -> Tensor {
     Tensor::from_slice(values, &[values.len()]).unwrap()
@@ -161,3 +161,14 @@ fn a_traced_function_has_no_values() {
     let error = peek.call(&[&floats(&[1.0])]).unwrap_err();
     assert_eq!(error, Error::Symbolic { op: "to_vec" });
 }
+
+also_on_gpu!(
+    a_chain_of_writes_copies_once_and_feeds_stay,
+    values_that_are_still_read_are_not_written,
+    equal_nodes_of_open_sizes_become_one,
+    sizes_that_come_with_values_are_checked_then,
+    donated_memory_is_written_unless_two_feeds_share_it,
+    a_long_program_is_built_planned_and_dropped,
+    a_function_is_traced_once_for_dtypes_and_ranks,
+    a_traced_function_has_no_values,
+);

@@ -150,3 +150,37 @@ proptest! {
         }
     }
 }
+
+#[cfg(feature = "gpu")]
+mod gpu {
+    use super::{read, tensor, write};
+    use crate::support::device::on_gpu;
+    use crate::support::{Nd, Rng};
+
+    #[test]
+    fn a_failed_write_changes_nothing() {
+        on_gpu(|| {
+            for seed in 0..1000 {
+                let rng = &mut Rng(seed);
+                let x = tensor(rng);
+                let before = Nd::of_tensor(&x);
+                if let Err(error) = write(rng, &x) {
+                    assert_eq!(Nd::of_tensor(&x).cells, before.cells, "{seed}: {error}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_read_gives_what_the_cpu_gives() {
+        for seed in 0..1000 {
+            let run = || {
+                let rng = &mut Rng(seed);
+                let x = tensor(rng);
+                read(rng, &x).map(|result| result.cpu().unwrap())
+            };
+            let text = |result: inlay::Result<_>| format!("{result:?}");
+            assert_eq!(text(on_gpu(run)), text(run()), "{seed}");
+        }
+    }
+}

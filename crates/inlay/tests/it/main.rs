@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod cases;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod gradients;
 mod graph;
 mod junk;

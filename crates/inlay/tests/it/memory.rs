@@ -5,6 +5,7 @@ use inlay::{
     Slice, SliceScatter, Tensor,
 };
 
+use crate::support::device::also_on_gpu;
 use crate::support::{Nd, Rng};
 
 type Write = fn(&Tensor, &Tensor) -> Result<()>;
@@ -186,3 +187,12 @@ fn sizes_beyond_memory_are_errors() {
     let none = Tensor::zeros(&[usize::MAX, 0, usize::MAX], DType::C128).unwrap();
     assert_eq!(none.copy().unwrap().numel(), 0);
 }
+
+also_on_gpu!(
+    overlapping_sources_are_read_as_they_were,
+    an_index_or_mask_in_the_target_is_read_as_it_was,
+    targets_that_overlap_themselves_are_refused,
+    writes_from_many_threads_come_one_at_a_time,
+    two_tensors_written_from_each_other_do_not_wait_for_ever,
+    sizes_beyond_memory_are_errors,
+);

@@ -34,6 +34,7 @@ impl Tensor {
     /// that are no multiple of the element size, or read-only memory in the form of 0.x.
     pub fn to_dlpack<F: Form>(&self, copy: Copy) -> Result<Managed<F>> {
         self.expect_elements("to_dlpack")?;
+        self.expect_cpu("to_dlpack")?;
         let obstacle = || {
             let unsaid = !F::SAYS_READ_ONLY && !self.is_writable();
             let read_only = unsaid.then_some("read-only, which DLPack 0.x can't say");

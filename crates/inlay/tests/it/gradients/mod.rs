@@ -2,12 +2,15 @@
 
 mod tape;
 
+use std::cell::RefCell;
+
 use inlay::{
     Complex32, DType, DiagonalScatter, GradOptions, Item, Program, PutAlongAxis, Reduce, Result,
-    Scatter, SelectScatter, Slice, SliceScatter, Tensor, set_num_threads,
+    Scatter, SelectScatter, Slice, SliceScatter, Tensor, current_device, set_num_threads,
 };
 
 use crate::support::Rng;
+use crate::support::device::threads;
 
 /// A function of tensors that is to be differentiated.
 type Function = Box<dyn Fn(&[Tensor]) -> Result<Tensor>>;
@@ -77,7 +80,11 @@ fn compare(
 }
 
 fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
-    check_static(name, &inputs, &f);
+    let found = check_static(name, &inputs, &f);
+    if seen(found) {
+        // What the differences were compared with on the CPU is what comes out elsewhere.
+        return;
+    }
     let leaves_of = leaves(&inputs);
     let grads = gradients(&f, &leaves_of, false).unwrap();
     let first = |inputs: &[Tensor]| Ok(loss(&f(inputs)?)?.to_vec::<f64>()?[0]);
@@ -138,7 +145,7 @@ fn to_second_order(
 }
 
 /// The same, eager and as a program whose sizes are open: the bits are the same.
-fn check_static(name: &str, inputs: &[Tensor], f: &Function) {
+fn check_static(name: &str, inputs: &[Tensor], f: &Function) -> Vec<Vec<u64>> {
     let mut given = Vec::new();
     let eager = to_second_order(f, &leaves(inputs), &mut |result| {
         let values: Vec<f64> = (0..result.numel()).map(|k| 0.3 + (k as f64 * 0.7).sin()).collect();
@@ -166,14 +173,63 @@ fn check_static(name: &str, inputs: &[Tensor], f: &Function) {
     let feed: Vec<(&str, &Tensor)> = feed.map(|(name, value)| (name.as_str(), value)).collect();
     let results = program.run(&feed, &built.iter().collect::<Vec<_>>());
     let results = results.unwrap_or_else(|error| panic!("{name}: {error}\n{program}"));
+    let bits = |tensor: &Tensor| -> Vec<u64> {
+        tensor.to_vec::<f64>().unwrap().into_iter().map(f64::to_bits).collect()
+    };
     for (got, want) in results.iter().zip(&eager) {
         assert_eq!(got.shape(), want.shape(), "{name}");
-        let bits = |tensor: &Tensor| -> Vec<u64> {
-            tensor.to_vec::<f64>().unwrap().into_iter().map(f64::to_bits).collect()
-        };
+        assert_eq!(want.device(), current_device(), "{name}");
+        assert_eq!(got.device(), current_device(), "{name}");
         assert_eq!(bits(got), bits(want), "{name}");
     }
+    eager.iter().map(bits).collect()
 }
+
+thread_local! {
+    /// The bits of all gradients of a test, while devices are compared.
+    static SEEN: RefCell<Option<Vec<Vec<u64>>>> = const { RefCell::new(None) };
+}
+
+/// Notes bits if devices are being compared, and says whether they are.
+fn seen(bits: Vec<Vec<u64>>) -> bool {
+    SEEN.with_borrow_mut(|seen| seen.as_mut().map(|seen| seen.extend(bits))).is_some()
+}
+
+/// Runs a test on the CPU and on the GPU: the gradients have the same bits.
+#[cfg(feature = "gpu")]
+fn same_on_gpu(test: fn()) {
+    let bits_of = |run: &dyn Fn()| {
+        SEEN.set(Some(Vec::new()));
+        run();
+        SEEN.take().unwrap()
+    };
+    let cpu = bits_of(&test);
+    let gpu = bits_of(&|| crate::support::device::on_gpu(test));
+    assert!(!cpu.is_empty() && cpu.len() == gpu.len());
+    for (at, (cpu, gpu)) in cpu.iter().zip(&gpu).enumerate() {
+        let numbers =
+            |bits: &[u64]| -> Vec<f64> { bits.iter().map(|&n| f64::from_bits(n)).collect() };
+        assert!(cpu == gpu, "result {at}: {:?} and {:?}", numbers(cpu), numbers(gpu));
+    }
+}
+
+/// Runs tests of this module once more, on both devices.
+macro_rules! same_on_gpu {
+    ($($test:ident),* $(,)?) => {
+        #[cfg(feature = "gpu")]
+        mod gpu {
+            $(#[test] fn $test() { super::same_on_gpu(super::$test); })*
+        }
+    };
+}
+same_on_gpu!(
+    scatter_differentiates,
+    put_along_axis_differentiates,
+    products_have_one_gradient_recorded_or_not,
+    elements_have_the_gradients_of_rows_of_one_element,
+    regions_and_masks_differentiate,
+    the_rest_differentiates,
+);
 
 const REDUCTIONS: [Reduce; 5] =
     [Reduce::Sum, Reduce::Mul, Reduce::Mean, Reduce::Amax, Reduce::Amin];
@@ -259,7 +315,8 @@ fn gradient_bits(f: &Function, inputs: &[Tensor], create_graph: bool) -> Vec<Vec
         found.into_iter().map(bits).collect::<Vec<_>>()
     };
     let one = of(1);
-    (2..=4).for_each(|threads| assert!(of(threads) == one, "{threads} threads"));
+    threads().skip(1).for_each(|threads| assert!(of(threads) == one, "{threads} threads"));
+    seen(one.clone());
     one
 }
 

@@ -7,6 +7,7 @@ use inlay::{DType, Error, Item, NoGrad, Reduce, Scatter, Slice, Tensor};
 
 use super::{REDUCTIONS, check, ints, random};
 use crate::support::Rng;
+use crate::support::device::also_on_gpu;
 
 #[test]
 fn in_place_on_a_computed_tensor_is_out_of_place() {
@@ -158,4 +159,18 @@ fn threads_may_share_a_leaf() {
         }
     });
     assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), [200.0; 100]);
+}
+
+also_on_gpu!(
+    what_a_rule_needs_must_not_change,
+    leaves_and_views_are_not_written_while_recording,
+    a_leaf_that_is_a_view_may_be_trained,
+    a_graph_is_used_once_unless_it_is_kept,
+    threads_may_share_a_leaf,
+);
+
+#[cfg(feature = "gpu")]
+#[test]
+fn in_place_on_the_gpu_is_in_place_on_the_cpu() {
+    super::same_on_gpu(in_place_on_a_computed_tensor_is_out_of_place);
 }

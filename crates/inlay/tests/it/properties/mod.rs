@@ -4,6 +4,7 @@
 mod ways;
 
 use crate::support::case::canonical;
+use crate::support::device::{also_on_gpu, threads};
 use crate::support::{Nd, Rng, naive};
 use inlay::{
     DType, DiagonalScatter, PutAlongAxis, Reduce, Result, Scatter, Slice, SliceScatter, Tensor,
@@ -41,7 +42,7 @@ fn check_write(
     fresh: impl Fn(&Tensor) -> Result<Tensor>,
     in_place: impl Fn(&Tensor) -> Result<()>,
 ) {
-    for threads in 1..=4 {
+    for threads in threads() {
         set_num_threads(threads);
         let source = x.scattered(rng);
         let result = fresh(&source).unwrap();
@@ -55,7 +56,7 @@ fn check_write(
 }
 
 fn check_read(expected: &Nd, read: impl Fn() -> Result<Tensor>) {
-    for threads in 1..=4 {
+    for threads in threads() {
         set_num_threads(threads);
         assert_same(&read().unwrap(), expected);
     }
@@ -402,7 +403,7 @@ fn sums_do_not_depend_on_threads_or_layout() {
             let axes: Vec<i64> = (0..shape.len() as i64).filter(|_| rng.chance(2)).collect();
             set_num_threads(1);
             let expected = Nd::of_tensor(&x.tensor().sum(Some(&axes), false).unwrap());
-            for threads in 1..=4 {
+            for threads in threads() {
                 set_num_threads(threads);
                 let laid = x.scattered(&mut rng);
                 assert_same(&laid.sum(Some(&axes), false).unwrap(), &expected);
@@ -416,7 +417,7 @@ fn triangle_indices_are_what_a_loop_finds() {
     for dtype in DType::ALL.into_iter().filter(|dtype| dtype.is_integer()) {
         for (row, col) in [(0, 0), (0, 3), (3, 0), (1, 1), (5, 3), (3, 5), (100, 90)] {
             for offset in [0, 1, -1, 4, -4, 200, -200, i64::MAX, i64::MIN] {
-                for threads in 1..=4 {
+                for threads in threads() {
                     set_num_threads(threads);
                     for lower in [true, false] {
                         let inside = |&(r, c): &(i64, i64)| {
@@ -442,3 +443,32 @@ fn triangle_indices_are_what_a_loop_finds() {
         }
     }
 }
+
+#[cfg(feature = "gpu")]
+fn twins_agree_on_random_calls() {
+    for seed in 0..40 {
+        let rng = &mut Rng(seed);
+        for dtype in DType::ALL {
+            let rank = 2 + rng.below(3);
+            let shape: Vec<usize> = (0..rank).map(|_| rng.below(5)).collect();
+            let index = *rng.pick(&[DType::I64, DType::I32, DType::U8, DType::I16, DType::U64]);
+            let entries = rng.below(12);
+            check_slice_scatter(rng, dtype, &shape);
+            check_diagonal_scatter(rng, dtype, &shape);
+            check_masks(rng, dtype, &shape);
+            check_scatter(rng, dtype, index, &shape, entries);
+            check_along_axis(rng, dtype, index, &shape, entries);
+            check_triangles(rng, dtype, &shape);
+        }
+    }
+}
+
+also_on_gpu!(
+    twins_agree_on_random_calls,
+    twins_agree_around_every_threshold,
+    every_reduction_of_every_dtype_is_its_naive_twin,
+    every_reduction_of_every_dtype_along_an_axis_is_its_naive_twin,
+    halves_are_cast_many_at_a_time_as_one_by_one,
+    sums_do_not_depend_on_threads_or_layout,
+    triangle_indices_are_what_a_loop_finds,
+);

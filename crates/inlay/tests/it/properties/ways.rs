@@ -3,6 +3,7 @@
 use inlay::{DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor, set_num_threads};
 
 use super::{REDUCTIONS, assert_same, check_along, check_read, check_scatter};
+use crate::support::device::{also_on_gpu, threads};
 use crate::support::{Nd, Rng, naive};
 
 /// The ways of a scatter: rows of up to 64 bytes are written directly, longer ones by place, those of
@@ -116,7 +117,7 @@ fn twins_agree_on_uneven_indices() {
             let include = rng.chance(2);
             let how = Scatter::reduce(reduce).include_self(include);
             let expected = naive::scatter(&x, &index, &updates, 0, Some((reduce, include)));
-            for threads in 1..=4 {
+            for threads in threads() {
                 set_num_threads(threads);
                 let target = x.tensor();
                 assert_same(
@@ -231,3 +232,13 @@ fn twins_agree_on_every_way_to_select_rows() {
         }
     }
 }
+
+also_on_gpu!(
+    twins_agree_on_every_way_of_a_scatter,
+    twins_agree_on_small_scatters,
+    twins_agree_with_one_thread_and_several,
+    twins_agree_on_uneven_indices,
+    twins_agree_on_every_way_along_an_axis,
+    an_entry_out_of_range_changes_nothing_along_an_axis,
+    twins_agree_on_every_way_to_select_rows,
+);

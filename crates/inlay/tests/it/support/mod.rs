@@ -2,6 +2,7 @@
 //! out in memory in every way that strides allow.
 
 pub(crate) mod case;
+pub(crate) mod device;
 pub(crate) mod naive;
 pub(crate) mod nd;
 pub(crate) mod rng;

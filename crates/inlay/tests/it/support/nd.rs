@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use inlay::{DType, Layout, Tensor, bf16, f16};
+use inlay::{DType, Device, Item, Layout, Slice, SliceScatter, Tensor, bf16, current_device, f16};
 
 use super::Rng;
 
@@ -60,7 +60,7 @@ impl Nd {
     }
 
     pub(crate) fn of_tensor(tensor: &Tensor) -> Self {
-        let copy = tensor.copy().unwrap();
+        let copy = tensor.cpu().unwrap().copy().unwrap();
         let size = copy.dtype().size();
         // SAFETY: the copy is contiguous, and nobody else has it.
         let bytes = unsafe { std::slice::from_raw_parts(copy.data_ptr(), copy.numel() * size) };
@@ -71,7 +71,7 @@ impl Nd {
     /// A contiguous tensor.
     pub(crate) fn tensor(&self) -> Tensor {
         let order: Vec<usize> = (0..self.shape.len()).collect();
-        self.lay(&order, |_| (1, 0, false), 0)
+        self.lay(&order, |_| (1, 0, false), 0).to(current_device()).unwrap()
     }
 
     /// A tensor of the same elements, laid out in memory at random: axes in any order, forwards and
@@ -87,7 +87,58 @@ impl Nd {
             .map(|_| (1 + rng.below(3), *rng.pick(&[0, 0, 1, 3, 8]), rng.chance(3)))
             .collect();
         let offset = *rng.pick(&[0, 0, 1, 5, 64]);
-        self.lay(&order, |axis| plan[axis], offset)
+        match current_device() {
+            Device::Cpu => self.lay(&order, |axis| plan[axis], offset),
+            Device::Gpu => self.cut(&order, |axis| plan[axis], offset),
+        }
+    }
+
+    /// As [`Nd::lay`] by views alone, for memory that can't be addressed: a part of a larger array,
+    /// with gaps of whole elements.
+    fn cut(
+        &self,
+        order: &[usize],
+        plan: impl Fn(usize) -> (usize, usize, bool),
+        offset: usize,
+    ) -> Tensor {
+        let rank = self.shape.len();
+        if rank == 0 {
+            let row = Nd::new(self.dtype, &[4], vec![self.cells[0]; 4]).tensor();
+            return row.index(&[Item::At((offset % 4) as i64)]).unwrap();
+        }
+        let span = |axis: usize| self.shape[axis].saturating_sub(1) * plan(axis).0;
+        let before = |axis: usize| if order.last() == Some(&axis) { offset % 4 } else { 0 };
+        let sizes: Vec<usize> =
+            order.iter().map(|&axis| before(axis) + span(axis) + 1 + plan(axis).1 % 4).collect();
+        let count = sizes.iter().product();
+        let mut whole = Nd::new(self.dtype, &sizes, vec![[0xA5; 16]; count]);
+        for (at, cell) in indices(&self.shape).zip(&self.cells) {
+            let place = |&axis: &usize| {
+                let (times, _, backwards) = plan(axis);
+                let step = at[axis] * times;
+                before(axis) + if backwards { span(axis) - step } else { step }
+            };
+            whole.set(&order.iter().map(place).collect::<Vec<_>>(), *cell);
+        }
+        let mut part = SliceScatter::default();
+        for (at, &axis) in order.iter().enumerate() {
+            let (times, _, backwards) = plan(axis);
+            let (first, last) = (before(axis) as i64, (before(axis) + span(axis)) as i64);
+            let step = times as i64;
+            let slice = match (self.shape[axis], backwards) {
+                (0, _) => Slice::new(0, 0, 1),
+                (_, false) => Slice::new(first, last + 1, step),
+                (_, true) => Slice {
+                    start: Some(last),
+                    stop: first.checked_sub(1).filter(|k| *k >= 0),
+                    step: -step,
+                },
+            };
+            part = part.and(at as i64, slice);
+        }
+        let place = |axis| order.iter().position(|&other| other == axis).unwrap() as i64;
+        let perm: Vec<i64> = (0..rank).map(place).collect();
+        whole.tensor().slice(&part).unwrap().transpose(&perm).unwrap()
     }
 
     /// A tensor whose element repeats along the axes for which `held` is true, with stride 0; the

@@ -1,14 +1,15 @@
-//! The seam between operations and devices: the list of kernels, on arrays.
+//! The CPU's side of the seam.
 //!
 //! Each function locks the memory it uses, in the order of addresses so that two calls can't wait
 //! for each other, and hands views to the kernel.
 
 use inlay_core::{Arithmetic, Combine, Comparison, DType, Fold, Layout, Result, Triangle, Unary};
-pub(crate) use inlay_cpu::kernels::{Bits, Comb, Positions, triangle_largest, triangle_len};
+pub(super) use inlay_cpu::kernels::{Bits, Positions};
 use inlay_cpu::memory::{Read, Write};
 use inlay_cpu::{Buffer, Dst, Element, Src, kernels};
 use smallvec::SmallVec;
 
+use super::{Comb, Elements, Index};
 use crate::array::Array;
 
 enum Lock<'a> {
@@ -29,9 +30,9 @@ impl<'a> Locks<'a> {
         loop {
             let mut next = target.filter(|_| own > last).map(|target| (own, target));
             for array in base.iter().chain(sources) {
-                let id = array.buffer.id();
+                let id = array.buffer.cpu().id();
                 if id > last && next.is_none_or(|(next, _)| id < next) {
-                    next = Some((id, &array.buffer));
+                    next = Some((id, array.buffer.cpu()));
                 }
             }
             let Some((id, buffer)) = next else { return locks };
@@ -47,10 +48,10 @@ impl<'a> Locks<'a> {
     fn src<'s>(&'s self, array: &'s Array) -> Result<Src<'s>> {
         for lock in &self.0 {
             match lock {
-                Lock::Read(read) if read.buffer().same_as(&array.buffer) => {
+                Lock::Read(read) if read.buffer().same_as(array.buffer.cpu()) => {
                     return read.src(&array.layout, array.dtype);
                 }
-                Lock::Write(write) if write.buffer().same_as(&array.buffer) => {
+                Lock::Write(write) if write.buffer().same_as(array.buffer.cpu()) => {
                     return write.src(&array.layout, array.dtype);
                 }
                 _ => {}
@@ -94,26 +95,24 @@ fn write<const N: usize, R>(
     sources: [&Array; N],
     work: impl FnOnce(Dst<'_>, Option<Src<'_>>, [Src<'_>; N]) -> R,
 ) -> Result<R> {
-    let locks = Locks::new(Some(&target.buffer), base, &sources);
+    let locks = Locks::new(Some(target.buffer.cpu()), base, &sources);
     let base = base.map(|base| locks.src(base)).transpose()?;
     Ok(work(locks.dst(&target.layout, target.dtype)?, base, locks.sources(sources)?))
 }
 
 // Copies
 
-/// `to = from`.
-pub(crate) fn copy(to: &Array, from: &Array) -> Result<()> {
+pub(super) fn copy(to: &Array, from: &Array) -> Result<()> {
     write(to, None, [from], |dst, _, [src]| kernels::copy(dst, src))
 }
 
-/// `to = base`, unless it holds that already, and then its `part = source`.
-pub(crate) fn copy_over(
+pub(super) fn copy_over(
     to: &Array,
     base: Option<&Array>,
     part: &Layout,
     source: &Array,
 ) -> Result<()> {
-    let locks = Locks::new(Some(&to.buffer), base, &[source]);
+    let locks = Locks::new(Some(to.buffer.cpu()), base, &[source]);
     if let Some(base) = base {
         kernels::copy(locks.dst(&to.layout, to.dtype)?, locks.src(base)?);
     }
@@ -121,10 +120,9 @@ pub(crate) fn copy_over(
     Ok(())
 }
 
-/// Each part of `to`, which is fresh, from its source; where parts share an element, the last wins.
-pub(crate) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
+pub(super) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
     let sources: SmallVec<[&Array; 5]> = parts.iter().map(|(_, source)| source).collect();
-    let locks = Locks::new(Some(&to.buffer), None, &sources);
+    let locks = Locks::new(Some(to.buffer.cpu()), None, &sources);
     let views = parts.iter().zip(sources);
     let views = views.map(|((part, _), from)| Ok((locks.dst(part, to.dtype)?, locks.src(from)?)));
     let views = views.collect::<Result<SmallVec<[_; 5]>>>()?;
@@ -132,24 +130,15 @@ pub(crate) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
     Ok(())
 }
 
-/// `to` is `source` in the teeth of the comb and `base` between them; all are contiguous.
-pub(crate) fn interleave(to: &Array, base: &Array, source: &Array, comb: Comb) -> Result<()> {
+pub(super) fn interleave(to: &Array, base: &Array, source: &Array, comb: Comb) -> Result<()> {
     write(to, None, [base, source], |dst, _, [base, source]| {
         kernels::interleave(dst, base, source, comb);
     })
 }
 
-/// A fresh contiguous copy.
-pub(crate) fn to_contiguous(op: &'static str, array: &Array) -> Result<Array> {
-    let fresh = array.new_like(op)?;
-    copy(&fresh, array)?;
-    Ok(fresh)
-}
-
 // Rows and elements
 
-/// The index, checked against `size` and copied out of reach.
-pub(crate) fn positions(
+pub(super) fn positions(
     op: &'static str,
     arg: &'static str,
     index: &Array,
@@ -159,18 +148,15 @@ pub(crate) fn positions(
     read([index], |[src]| Positions::read(op, arg, src, axis, size))
 }
 
-/// `to[i] = from[index[i]]` along `axis`.
-pub(crate) fn gather_rows(to: &Array, from: &Array, axis: usize, index: &Positions) -> Result<()> {
+pub(super) fn gather_rows(to: &Array, from: &Array, axis: usize, index: &Positions) -> Result<()> {
     write(to, None, [from], |dst, _, [src]| kernels::gather_rows(dst, src, axis, index))
 }
 
-/// `to = base; to[index[i]] (combine)= updates[i]` along `axis`; `op` and `arg` name the index in
-/// errors.
-pub(crate) fn scatter_rows(
+pub(super) fn scatter_rows(
     to: &Array,
     base: Option<&Array>,
     axis: usize,
-    (op, arg, index): (&'static str, &'static str, &Array),
+    (op, arg, index): Index<'_>,
     updates: &Array,
     combine: Combine,
 ) -> Result<()> {
@@ -180,13 +166,11 @@ pub(crate) fn scatter_rows(
     })?
 }
 
-/// `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`, where `to` is fresh; `entries`
-/// stretches the index to its shape.
-pub(crate) fn gather_elements(
+pub(super) fn gather_elements(
     to: &Array,
     from: &Array,
     axis: usize,
-    (op, arg, index): (&'static str, &'static str, &Array),
+    (op, arg, index): Index<'_>,
     entries: &Layout,
 ) -> Result<()> {
     let entries = index.with_layout(entries.clone());
@@ -196,13 +180,11 @@ pub(crate) fn gather_elements(
     })?
 }
 
-/// `to = base; to[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`; `entries`
-/// stretches the index to the shape of `values`.
-pub(crate) fn scatter_elements(
+pub(super) fn scatter_elements(
     to: &Array,
     base: Option<&Array>,
     axis: usize,
-    (op, arg, index, entries): (&'static str, &'static str, &Array, &Layout),
+    (op, arg, index, entries): Elements<'_>,
     values: &Array,
     combine: Combine,
 ) -> Result<()> {
@@ -214,8 +196,7 @@ pub(crate) fn scatter_elements(
     })?
 }
 
-/// Whether each entry is the last one along `axis` that names its one of `places`, as bool to `to`.
-pub(crate) fn winning_elements(
+pub(super) fn winning_elements(
     to: &Array,
     index: &Positions,
     axis: usize,
@@ -224,27 +205,42 @@ pub(crate) fn winning_elements(
     write(to, None, [], |dst, _, []| kernels::winning_elements(dst, index, axis, places))?
 }
 
+/// Fails unless each of `from` names an earlier row (backwards: a later one), or none.
+pub(super) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) -> Result<()> {
+    let count = from.values().len();
+    let comes_later = |(row, from): (usize, &i64)| match *from as usize {
+        from if from == count => false,
+        from => {
+            if backwards {
+                from <= row
+            } else {
+                from >= row
+            }
+        }
+    };
+    match from.values().iter().enumerate().any(comes_later) {
+        true => Err(super::kernels::broken_chain(op)),
+        false => Ok(()),
+    }
+}
+
 // Masks
 
-/// The mask, counted and copied out of reach.
-pub(crate) fn bits(mask: &Array) -> Result<Bits> {
+pub(super) fn bits(mask: &Array) -> Result<Bits> {
     read([mask], |[src]| Bits::read(src))
 }
 
-/// `to = base`, but the k-th true place takes the k-th element of the contiguous `source`.
-pub(crate) fn expand(to: &Array, base: Option<&Array>, bits: &Bits, source: &Array) -> Result<()> {
+pub(super) fn expand(to: &Array, base: Option<&Array>, bits: &Bits, source: &Array) -> Result<()> {
     write(to, base, [source], |dst, base, [source]| kernels::expand(dst, base, bits, source))
 }
 
-/// `to` takes the true places of `from` in order.
-pub(crate) fn compress(to: &Array, from: &Array, bits: &Bits) -> Result<()> {
+pub(super) fn compress(to: &Array, from: &Array, bits: &Bits) -> Result<()> {
     write(to, None, [from], |dst, _, [src]| kernels::compress(dst, src, bits))
 }
 
 // Triangles
 
-/// Rows and columns of the triangle's entries, to `to`.
-pub(crate) fn triangle_indices(
+pub(super) fn triangle_indices(
     to: &Array,
     triangle: Triangle,
     (rows, cols): (usize, usize),
@@ -255,8 +251,7 @@ pub(crate) fn triangle_indices(
     })
 }
 
-/// `to` is the triangle of `from`, and 0 beside it.
-pub(crate) fn keep_triangle(
+pub(super) fn keep_triangle(
     to: &Array,
     from: &Array,
     triangle: Triangle,
@@ -267,47 +262,33 @@ pub(crate) fn keep_triangle(
 
 // Element by element
 
-/// `to = a (op) b`.
-pub(crate) fn arithmetic(op: Arithmetic, to: &Array, a: &Array, b: &Array) -> Result<()> {
+pub(super) fn arithmetic(op: Arithmetic, to: &Array, a: &Array, b: &Array) -> Result<()> {
     write(to, None, [a, b], |dst, _, [a, b]| kernels::arithmetic(op, dst, a, b))
 }
 
-/// `to = op(a)`.
-pub(crate) fn unary(op: Unary, to: &Array, a: &Array) -> Result<()> {
+pub(super) fn unary(op: Unary, to: &Array, a: &Array) -> Result<()> {
     write(to, None, [a], |dst, _, [a]| kernels::unary(op, dst, a))
 }
 
-/// `to = a (op) b`, as bool.
-pub(crate) fn compare(op: Comparison, to: &Array, a: &Array, b: &Array) -> Result<()> {
+pub(super) fn compare(op: Comparison, to: &Array, a: &Array, b: &Array) -> Result<()> {
     write(to, None, [a, b], |dst, _, [a, b]| kernels::compare(op, dst, a, b))
 }
 
-/// `to = if condition { a } else { b }`; without `b`, `to` keeps what it has.
-pub(crate) fn select(to: &Array, condition: &Array, a: &Array, b: Option<&Array>) -> Result<()> {
+pub(super) fn select(to: &Array, condition: &Array, a: &Array, b: Option<&Array>) -> Result<()> {
     write(to, b, [condition, a], |dst, b, [condition, a]| kernels::select(dst, condition, a, b))
 }
 
-/// `to = from`, in the dtype of `to`.
-pub(crate) fn cast(to: &Array, from: &Array) -> Result<()> {
+pub(super) fn cast(to: &Array, from: &Array) -> Result<()> {
     write(to, None, [from], |dst, _, [src]| kernels::cast(dst, src))
-}
-
-/// A fresh contiguous copy in another dtype.
-pub(crate) fn to_dtype(op: &'static str, array: &Array, dtype: DType) -> Result<Array> {
-    let fresh = Array::new(op, dtype, array.shape())?;
-    cast(&fresh, array)?;
-    Ok(fresh)
 }
 
 // Reductions
 
-/// `to` is the fold of `from` over the axes for which `over` is true.
-pub(crate) fn fold(how: Fold, to: &Array, from: &Array, over: &[bool]) -> Result<()> {
+pub(super) fn fold(how: Fold, to: &Array, from: &Array, over: &[bool]) -> Result<()> {
     write(to, None, [from], |dst, _, [src]| kernels::fold(how, dst, src, over))?
 }
 
-/// `to[i] = a[i] + c[i] * to[from[i]]` along `axis`.
-pub(crate) fn scan_rows(
+pub(super) fn scan_rows(
     to: &Array,
     a: &Array,
     c: &Array,
@@ -318,9 +299,7 @@ pub(crate) fn scan_rows(
     write(to, None, [a, c], |dst, _, [a, c]| kernels::scan_rows(dst, a, c, axis, from, backwards))
 }
 
-/// `to[i]` is the gradient `g` of the place of row `i`, times all factors of the place but `x[i]`:
-/// the other rows of `x`, and `first`.
-pub(crate) fn products_of_others(
+pub(super) fn products_of_others(
     to: &Array,
     g: &Array,
     x: &Array,
@@ -334,8 +313,7 @@ pub(crate) fn products_of_others(
     })?
 }
 
-/// `to` is the gradient `g`, times all rows of `x` that name its place.
-pub(crate) fn products_of_all(
+pub(super) fn products_of_all(
     to: &Array,
     g: &Array,
     x: &Array,
@@ -345,8 +323,7 @@ pub(crate) fn products_of_all(
     write(to, None, [g, x], |dst, _, [g, x]| kernels::products_of_all(dst, g, x, axis, index))?
 }
 
-/// `to[i]` is the entry before or after `i` that names the same of `places`.
-pub(crate) fn neighbours(
+pub(super) fn neighbours(
     to: &Array,
     index: &Positions,
     places: usize,
@@ -358,18 +335,15 @@ pub(crate) fn neighbours(
 
 // Values in and out
 
-/// Writes `values` to the contiguous array `to`, which has just as many elements.
-pub(crate) fn store<T: Element>(to: &Array, values: &[T]) -> Result<()> {
+pub(super) fn store<T: Element>(to: &Array, values: &[T]) -> Result<()> {
     write(to, None, [], |dst, _, []| kernels::store(dst, values))
 }
 
-/// The bytes of all elements in row-major order.
-pub(crate) fn load_bytes(from: &Array) -> Result<Vec<u8>> {
-    load(&as_bytes(&to_contiguous("load", from)?)?)
+pub(super) fn load_bytes(from: &Array) -> Result<Vec<u8>> {
+    load(&as_bytes(&super::to_contiguous("load", from)?)?)
 }
 
-/// Writes the bytes of all elements to the contiguous array `to`, which has just as many.
-pub(crate) fn store_bytes(to: &Array, bytes: &[u8]) -> Result<()> {
+pub(super) fn store_bytes(to: &Array, bytes: &[u8]) -> Result<()> {
     store(&as_bytes(to)?, bytes)
 }
 
@@ -380,7 +354,6 @@ fn as_bytes(array: &Array) -> Result<Array> {
     Ok(Array { layout, dtype: DType::U8, buffer: array.buffer.clone() })
 }
 
-/// All elements in row-major order.
-pub(crate) fn load<T: Element>(from: &Array) -> Result<Vec<T>> {
+pub(super) fn load<T: Element>(from: &Array) -> Result<Vec<T>> {
     read([from], |[src]| kernels::load(src))
 }

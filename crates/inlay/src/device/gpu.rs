@@ -1,0 +1,280 @@
+//! The GPU's side of the seam: views of arrays, and what to say of values that its kernels find
+//! wrong.
+
+use inlay_core::{Arithmetic, Combine, Comparison, Error, Fold, Layout, Result, Triangle, Unary};
+use inlay_cpu::Element;
+use inlay_gpu::kernels::{self, Explain};
+pub(super) use inlay_gpu::kernels::{Bits, Positions};
+use inlay_gpu::{View, scope};
+
+use super::{Device, Elements, Index, cpu};
+use crate::array::Array;
+
+fn view(array: &Array) -> View<'_> {
+    View { buffer: array.buffer.gpu(), layout: &array.layout, dtype: array.dtype }
+}
+
+/// A part of an array.
+fn part<'a>(array: &'a Array, layout: &'a Layout) -> View<'a> {
+    View { layout, ..view(array) }
+}
+
+// Copies
+
+pub(super) fn copy(to: &Array, from: &Array) -> Result<()> {
+    kernels::copy(view(to), view(from))
+}
+
+pub(super) fn copy_over(
+    to: &Array,
+    base: Option<&Array>,
+    region: &Layout,
+    source: &Array,
+) -> Result<()> {
+    if let Some(base) = base {
+        copy(to, base)?;
+    }
+    kernels::copy(part(to, region), view(source))
+}
+
+pub(super) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
+    parts.iter().try_for_each(|(region, from)| kernels::copy(part(to, region), view(from)))
+}
+
+/// A contiguous copy of an array of the CPU's.
+pub(super) fn upload(op: &'static str, array: &Array) -> Result<Array> {
+    let to = Array::on(Device::Gpu, op, array.dtype, array.shape())?;
+    store_bytes(&to, &cpu::load_bytes(array)?)?;
+    Ok(to)
+}
+
+/// A contiguous copy on the CPU, once all that was recorded is done.
+pub(super) fn download(op: &'static str, array: &Array) -> Result<Array> {
+    let to = Array::on(Device::Cpu, op, array.dtype, array.shape())?;
+    cpu::store_bytes(&to, &load_bytes(array)?)?;
+    Ok(to)
+}
+
+// Rows and elements
+
+/// Says which value of the index is out of range as the CPU does, which sees it again.
+fn explain(
+    op: &'static str,
+    arg: &'static str,
+    index: &Array,
+    axis: usize,
+    size: usize,
+) -> Explain {
+    let index = index.clone();
+    Box::new(move |_| {
+        let again = download(op, &index);
+        match again.and_then(|index| cpu::positions(op, arg, &index, axis, size)) {
+            Err(error) => error,
+            Ok(_) => Error::Device { reason: format!("{op}: {arg} has changed since it was read") },
+        }
+    })
+}
+
+pub(super) fn positions(
+    op: &'static str,
+    arg: &'static str,
+    index: &Array,
+    axis: usize,
+    size: usize,
+) -> Result<Positions> {
+    Positions::read(view(index), size, explain(op, arg, index, axis, size))
+}
+
+pub(super) fn store_positions(to: &Array, index: &Positions) -> Result<()> {
+    index.store(view(to))
+}
+
+pub(super) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) -> Result<()> {
+    from.expect_chain(backwards, Box::new(move |_| super::kernels::broken_chain(op)))
+}
+
+pub(super) fn gather_rows(to: &Array, from: &Array, axis: usize, index: &Positions) -> Result<()> {
+    kernels::gather_rows(view(to), view(from), axis, index)
+}
+
+pub(super) fn scatter_rows(
+    to: &Array,
+    base: Option<&Array>,
+    axis: usize,
+    (op, arg, index): Index<'_>,
+    updates: &Array,
+    combine: Combine,
+) -> Result<()> {
+    let index = positions(op, arg, index, axis, to.shape()[axis])?;
+    kernels::scatter_rows(op, view(to), base.map(view), axis, &index, view(updates), combine)
+}
+
+pub(super) fn gather_elements(
+    to: &Array,
+    from: &Array,
+    axis: usize,
+    (op, arg, index): Index<'_>,
+    _entries: &Layout,
+) -> Result<()> {
+    let index = positions(op, arg, index, axis, from.shape()[axis])?;
+    kernels::gather_elements(view(to), view(from), axis, &index)
+}
+
+pub(super) fn scatter_elements(
+    to: &Array,
+    base: Option<&Array>,
+    axis: usize,
+    (op, arg, index, _entries): Elements<'_>,
+    values: &Array,
+    combine: Combine,
+) -> Result<()> {
+    let index = positions(op, arg, index, axis, to.shape()[axis])?;
+    kernels::scatter_elements(op, view(to), base.map(view), axis, &index, view(values), combine)
+}
+
+pub(super) fn winning_elements(
+    to: &Array,
+    index: &Positions,
+    axis: usize,
+    places: usize,
+) -> Result<()> {
+    kernels::winning_elements(view(to), index, axis, places)
+}
+
+// Masks
+
+pub(super) fn bits(mask: &Array) -> Result<Bits> {
+    Bits::read(view(mask))
+}
+
+pub(super) fn expand(to: &Array, base: Option<&Array>, bits: &Bits, source: &Array) -> Result<()> {
+    kernels::expand(view(to), base.map(view), bits, view(source))
+}
+
+pub(super) fn compress(to: &Array, from: &Array, bits: &Bits) -> Result<()> {
+    kernels::compress(view(to), view(from), bits)
+}
+
+// Triangles
+
+pub(super) fn triangle_indices(
+    to: &Array,
+    triangle: Triangle,
+    shape: (usize, usize),
+    offset: i64,
+) -> Result<()> {
+    // A triangle of few entries may be part of a matrix that no kernel can count.
+    if shape.0.max(shape.1) >= u32::MAX as usize {
+        let host = Array::on(Device::Cpu, "triangle_indices", to.dtype, to.shape())?;
+        cpu::triangle_indices(&host, triangle, shape, offset)?;
+        return store_bytes(to, &cpu::load_bytes(&host)?);
+    }
+    kernels::triangle_indices(view(to), triangle, shape, offset)
+}
+
+pub(super) fn keep_triangle(
+    to: &Array,
+    from: &Array,
+    triangle: Triangle,
+    offset: i64,
+) -> Result<()> {
+    kernels::keep_triangle(view(to), view(from), triangle, offset)
+}
+
+// Element by element
+
+pub(super) fn arithmetic(op: Arithmetic, to: &Array, a: &Array, b: &Array) -> Result<()> {
+    kernels::arithmetic(op, view(to), view(a), view(b))
+}
+
+pub(super) fn unary(op: Unary, to: &Array, a: &Array) -> Result<()> {
+    kernels::unary(op, view(to), view(a))
+}
+
+pub(super) fn compare(op: Comparison, to: &Array, a: &Array, b: &Array) -> Result<()> {
+    kernels::compare(op, view(to), view(a), view(b))
+}
+
+pub(super) fn select(to: &Array, condition: &Array, a: &Array, b: Option<&Array>) -> Result<()> {
+    kernels::select(view(to), view(condition), view(a), b.map(view))
+}
+
+pub(super) fn cast(to: &Array, from: &Array) -> Result<()> {
+    kernels::cast(view(to), view(from))
+}
+
+// Reductions
+
+pub(super) fn fold(how: Fold, to: &Array, from: &Array, over: &[bool]) -> Result<()> {
+    kernels::fold(how, view(to), view(from), over)
+}
+
+pub(super) fn scan_rows(
+    to: &Array,
+    a: &Array,
+    c: &Array,
+    axis: usize,
+    from: &Positions,
+    backwards: bool,
+) -> Result<()> {
+    kernels::scan_rows(view(to), view(a), view(c), axis, from, backwards)
+}
+
+pub(super) fn products_of_others(
+    to: &Array,
+    g: &Array,
+    x: &Array,
+    first: Option<&Array>,
+    axis: usize,
+    index: &Positions,
+) -> Result<()> {
+    kernels::products_of_others(view(to), view(g), view(x), first.map(view), axis, index)
+}
+
+pub(super) fn products_of_all(
+    to: &Array,
+    g: &Array,
+    x: &Array,
+    axis: usize,
+    index: &Positions,
+) -> Result<()> {
+    kernels::products_of_all(view(to), view(g), view(x), axis, index)
+}
+
+pub(super) fn neighbours(
+    to: &Array,
+    index: &Positions,
+    places: usize,
+    backwards: bool,
+) -> Result<()> {
+    kernels::neighbours(view(to), index, places, backwards)
+}
+
+// Values in and out
+
+pub(super) fn store<T: Element>(to: &Array, values: &[T]) -> Result<()> {
+    let host = Array::on(Device::Cpu, "store", to.dtype, to.shape())?;
+    cpu::store(&host, values)?;
+    store_bytes(to, &cpu::load_bytes(&host)?)
+}
+
+pub(super) fn store_bytes(to: &Array, bytes: &[u8]) -> Result<()> {
+    inlay_gpu::store(to.buffer.gpu(), bytes)
+}
+
+pub(super) fn load<T: Element>(from: &Array) -> Result<Vec<T>> {
+    cpu::load(&download("load", from)?)
+}
+
+pub(super) fn load_bytes(from: &Array) -> Result<Vec<u8>> {
+    let len = from.layout.numel().saturating_mul(from.dtype.size());
+    // A copy is recorded, so that it needs a scope where there is none.
+    let bytes = scope(|| {
+        if from.is_contiguous() && from.layout.offset() == 0 {
+            return inlay_gpu::load(from.buffer.gpu(), len);
+        }
+        let whole = super::to_contiguous("load", from)?;
+        inlay_gpu::load(whole.buffer.gpu(), len)
+    });
+    Ok(bytes?)
+}

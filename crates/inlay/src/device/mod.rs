@@ -1,0 +1,177 @@
+//! The seam between operations and devices: the list of kernels, on arrays.
+//!
+//! All arrays of a call are on one device, which the funnel has seen to; each function hands them to
+//! the kernel there. A kernel of a GPU is recorded, and done once the call's scope ends: what it
+//! finds wrong with values is an error then.
+
+/// Calls a function where the array `$at` is.
+macro_rules! at {
+    ($at:expr, $function:ident($($arg:expr),*)) => {
+        match &$at.buffer {
+            Buffer::Cpu(_) => cpu::$function($($arg),*),
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(_) => gpu::$function($($arg),*),
+        }
+    };
+}
+
+mod choice;
+mod cpu;
+#[cfg(feature = "gpu")]
+mod gpu;
+mod kernels;
+
+#[cfg(not(feature = "gpu"))]
+pub(crate) use choice::not_built;
+pub(crate) use choice::within;
+pub use choice::{
+    Device, DeviceInfo, current_device, devices, set_device, switch_device, synchronize,
+    with_device,
+};
+pub(crate) use inlay_cpu::kernels::{Comb, triangle_largest, triangle_len};
+pub(crate) use kernels::{
+    arithmetic, bits, compare, compress, expand, expect_chain, fold, gather_elements, gather_rows,
+    keep_triangle, neighbours, positions, products_of_all, products_of_others, scan_rows,
+    scatter_elements, scatter_rows, select, store_positions, to_dtype, triangle_indices, unary,
+    winning_elements,
+};
+
+use inlay_core::{Error, Layout, Result};
+use inlay_cpu::Element;
+
+use crate::array::Array;
+use crate::memory::Buffer;
+
+/// An index, with the names of the operation and of the index in it, for errors.
+pub(crate) type Index<'a> = (&'static str, &'static str, &'a Array);
+
+/// An index of elements, and what stretches it to their shape.
+pub(crate) type Elements<'a> = (&'static str, &'static str, &'a Array, &'a Layout);
+
+/// Runs a call on `device`: what it makes is made there, and once this is over it is done or has
+/// failed.
+#[inline(always)]
+pub(crate) fn scoped<R>(device: Device, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    within(device, || match device {
+        #[cfg(feature = "gpu")]
+        Device::Gpu => Ok(inlay_gpu::scope(work)?),
+        _ => work(),
+    })
+}
+
+/// As [`scoped`], for work of many calls that tells which is next; `locate` is told where an error
+/// comes from.
+pub(crate) fn marked<R>(
+    device: Device,
+    locate: impl FnOnce(usize, Error) -> Error,
+    work: impl FnOnce(&dyn Fn(usize) -> Result<()>) -> Result<R>,
+) -> Result<R> {
+    within(device, || match device {
+        #[cfg(feature = "gpu")]
+        Device::Gpu => inlay_gpu::program(|| work(&inlay_gpu::mark))
+            .map_err(|failed| locate(failed.mark, *failed.error)),
+        _ => {
+            let at = std::cell::Cell::new(0);
+            let mark = |mark| {
+                at.set(mark);
+                Ok(())
+            };
+            work(&mark).map_err(|error| locate(at.get(), error))
+        }
+    })
+}
+
+// Copies
+
+/// `to = from`.
+#[inline]
+pub(crate) fn copy(to: &Array, from: &Array) -> Result<()> {
+    at!(to, copy(to, from))
+}
+
+/// Bytes up to which all of a tensor is copied before a part of it is written: that takes less than
+/// to find what is to be left out.
+#[inline]
+pub(crate) fn copied_whole(to: &Array) -> usize {
+    match to.buffer.device() {
+        // Some 100 ns a part.
+        Device::Cpu => 4 << 10,
+        // A dispatch, in whose time a GPU copies this much.
+        Device::Gpu => 1 << 20,
+    }
+}
+
+/// `to = base`, unless it holds that already, and then its `part = source`.
+#[inline]
+pub(crate) fn copy_over(
+    to: &Array,
+    base: Option<&Array>,
+    part: &Layout,
+    source: &Array,
+) -> Result<()> {
+    at!(to, copy_over(to, base, part, source))
+}
+
+/// Each part of `to`, which is fresh, from its source; where parts share an element, the last wins.
+#[inline]
+pub(crate) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
+    at!(to, overlay(to, parts))
+}
+
+/// Whether the device of `array` has [`interleave`].
+#[inline]
+pub(crate) fn interleaves(array: &Array) -> bool {
+    array.buffer.device() == Device::Cpu
+}
+
+/// `to` is `source` in the teeth of the comb and `base` between them; all are contiguous.
+#[inline]
+pub(crate) fn interleave(to: &Array, base: &Array, source: &Array, comb: Comb) -> Result<()> {
+    cpu::interleave(to, base, source, comb)
+}
+
+/// A fresh contiguous copy.
+#[inline]
+pub(crate) fn to_contiguous(op: &'static str, array: &Array) -> Result<Array> {
+    let fresh = array.new_like(op)?;
+    copy(&fresh, array)?;
+    Ok(fresh)
+}
+
+/// A fresh contiguous copy on `device`.
+#[inline]
+pub(crate) fn to_device(op: &'static str, array: &Array, device: Device) -> Result<Array> {
+    match (array.buffer.device(), device) {
+        #[cfg(feature = "gpu")]
+        (Device::Cpu, Device::Gpu) => gpu::upload(op, array),
+        #[cfg(feature = "gpu")]
+        (Device::Gpu, Device::Cpu) => gpu::download(op, array),
+        _ => to_contiguous(op, array),
+    }
+}
+
+// Values in and out
+
+/// Writes `values` to the contiguous array `to`, which is fresh and has just as many elements.
+#[inline]
+pub(crate) fn store<T: Element>(to: &Array, values: &[T]) -> Result<()> {
+    at!(to, store(to, values))
+}
+
+/// Writes the bytes of all elements to the contiguous array `to`, which is fresh and has as many.
+#[inline]
+pub(crate) fn store_bytes(to: &Array, bytes: &[u8]) -> Result<()> {
+    at!(to, store_bytes(to, bytes))
+}
+
+/// All elements in row-major order.
+#[inline]
+pub(crate) fn load<T: Element>(from: &Array) -> Result<Vec<T>> {
+    at!(from, load(from))
+}
+
+/// The bytes of all elements in row-major order.
+#[inline]
+pub(crate) fn load_bytes(from: &Array) -> Result<Vec<u8>> {
+    at!(from, load_bytes(from))
+}

@@ -1,0 +1,159 @@
+//! The memory of an array, on whichever device it is.
+
+use inlay_core::{Layout, Result};
+
+use crate::device::Device;
+
+/// A handle to bytes on a device; clones share them.
+#[derive(Clone, Debug)]
+pub(crate) enum Buffer {
+    Cpu(inlay_cpu::Buffer),
+    #[cfg(feature = "gpu")]
+    Gpu(inlay_gpu::Buffer),
+}
+
+/// Asks whichever buffer it is.
+macro_rules! either {
+    ($this:expr, $buffer:ident => $answer:expr) => {
+        match $this {
+            Buffer::Cpu($buffer) => $answer,
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu($buffer) => $answer,
+        }
+    };
+}
+
+impl Buffer {
+    /// `len` bytes of no particular value.
+    #[inline]
+    pub(crate) fn new(device: Device, len: usize) -> Result<Self> {
+        match device {
+            Device::Cpu => inlay_cpu::Buffer::new(len).map(Buffer::Cpu),
+            #[cfg(feature = "gpu")]
+            Device::Gpu => inlay_gpu::Buffer::new(len).map(Buffer::Gpu),
+            #[cfg(not(feature = "gpu"))]
+            Device::Gpu => Err(crate::device::not_built()),
+        }
+    }
+
+    /// No bytes, shared by all who have none.
+    pub(crate) fn nothing() -> Self {
+        Buffer::Cpu(inlay_cpu::Buffer::nothing())
+    }
+
+    #[inline]
+    pub(crate) fn device(&self) -> Device {
+        match self {
+            Buffer::Cpu(_) => Device::Cpu,
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(_) => Device::Gpu,
+        }
+    }
+
+    /// The CPU's buffer, for its kernels, which see no other.
+    #[inline]
+    pub(crate) fn cpu(&self) -> &inlay_cpu::Buffer {
+        match self {
+            Buffer::Cpu(buffer) => buffer,
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(_) => unreachable!("all arrays of a call are on one device"),
+        }
+    }
+
+    /// The GPU's buffer, for its kernels, which see no other.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn gpu(&self) -> &inlay_gpu::Buffer {
+        match self {
+            Buffer::Gpu(buffer) => buffer,
+            Buffer::Cpu(_) => unreachable!("all arrays of a call are on one device"),
+        }
+    }
+
+    /// How many bytes.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        either!(self, buffer => buffer.len())
+    }
+
+    /// How often the bytes were written in place.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        either!(self, buffer => buffer.version())
+    }
+
+    /// Counts a write in place, and whether a gradient goes through it.
+    #[inline]
+    pub(crate) fn count_write(&self, recorded: bool) {
+        either!(self, buffer => buffer.count_write(recorded));
+    }
+
+    /// The version of the last write that a gradient goes through, or 0.
+    #[inline]
+    pub(crate) fn recorded_version(&self) -> u64 {
+        either!(self, buffer => buffer.recorded_version())
+    }
+
+    /// A number that differs between buffers that live at the same time.
+    #[inline]
+    fn id(&self) -> usize {
+        either!(self, buffer => buffer.id())
+    }
+
+    /// Whether both are handles to the same buffer.
+    #[inline]
+    pub(crate) fn same_as(&self, other: &Buffer) -> bool {
+        self.id() == other.id()
+    }
+
+    /// Whether this is the only handle.
+    #[inline]
+    pub(crate) fn is_sole(&self) -> bool {
+        either!(self, buffer => buffer.is_sole())
+    }
+
+    /// Whether the bytes may be written.
+    #[inline]
+    pub(crate) fn is_writable(&self) -> bool {
+        match self {
+            Buffer::Cpu(buffer) => buffer.is_writable(),
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(_) => true,
+        }
+    }
+
+    /// Whether the bytes belong to somebody else.
+    pub(crate) fn is_foreign(&self) -> bool {
+        match self {
+            Buffer::Cpu(buffer) => buffer.is_foreign(),
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(_) => false,
+        }
+    }
+
+    /// The address of the first byte, null where the CPU has none.
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        match self {
+            Buffer::Cpu(buffer) => buffer.as_ptr(),
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(_) => std::ptr::null_mut(),
+        }
+    }
+
+    /// Whether two views, each a layout and its element size, lie in overlapping ranges; on a GPU
+    /// all of a buffer is one, as a kernel can't read and write it at once.
+    #[inline]
+    pub(crate) fn overlaps(
+        &self,
+        ours: (&Layout, usize),
+        other: &Buffer,
+        theirs: (&Layout, usize),
+    ) -> bool {
+        match (self, other) {
+            (Buffer::Cpu(buffer), Buffer::Cpu(other)) => buffer.overlaps(ours, other, theirs),
+            #[cfg(feature = "gpu")]
+            (Buffer::Gpu(buffer), Buffer::Gpu(other)) => buffer.same_as(other),
+            #[cfg(feature = "gpu")]
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `to`: the same elements on another device.
+
+use inlay_core::{Error, Meta, Result};
+
+use crate::array::Array;
+use crate::autograd::{Grads, Rule};
+use crate::funnel::{Op, Out, apply_eager};
+use crate::{Device, Tensor, device};
+
+/// It is no operation of programs, which run where their feeds are.
+#[derive(Debug)]
+struct ToDevice {
+    from: Device,
+    to: Device,
+}
+
+impl Op for ToDevice {
+    fn name(&self) -> &'static str {
+        "to"
+    }
+
+    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+        Ok(inputs[0].clone())
+    }
+
+    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
+        device::to_device(self.name(), inputs[0], self.to)
+    }
+
+    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+        rule.each(|_| rule.g().to(self.from).map(Some))
+    }
+}
+
+impl Tensor {
+    /// Where the elements are. Those of a symbolic tensor are nowhere yet, for which the CPU stands.
+    #[inline]
+    pub fn device(&self) -> Device {
+        self.array().buffer.device()
+    }
+
+    /// The same elements on `device`: this tensor if it is there, else a copy. Gradients go back to
+    /// where this one is.
+    ///
+    /// ```
+    /// # use inlay::{DType, Device, Tensor};
+    /// let x = Tensor::ones(&[2], DType::F32)?;
+    /// assert_eq!(x.to(Device::Cpu)?.device(), Device::Cpu);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No such device, no memory on it, a symbolic tensor.
+    #[track_caller]
+    pub fn to(&self, device: Device) -> Result<Tensor> {
+        let op = "to";
+        if self.is_symbolic() {
+            let got = "a symbolic tensor".into();
+            let expected = "one with elements, as a program runs where its feeds are".into();
+            return Err(Error::Argument { op, arg: "x", got, expected });
+        }
+        if self.device() == device {
+            return Ok(self.clone());
+        }
+        apply_eager(None, ToDevice { from: self.device(), to: device }, &[self])
+    }
+
+    /// The same elements on the CPU; see [`Tensor::to`].
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn cpu(&self) -> Result<Tensor> {
+        self.to(Device::Cpu)
+    }
+}
