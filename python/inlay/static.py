@@ -76,9 +76,13 @@ def data(
 
 
 class Executor:
-    """Runs programs. It holds nothing, so that threads may share one."""
+    """Runs programs. It holds nothing, so that threads may share one.
 
-    def __init__(self, place: Any = None) -> None:
+    With a place, ``'cpu'`` or ``'gpu'``, what is fed is brought there; without one, a program runs
+    where the tensors are that it is fed.
+    """
+
+    def __init__(self, place: str | None = None) -> None:
         self.place = place
 
     def run(
@@ -102,7 +106,7 @@ class Executor:
 
         """
         program = default_main_program() if program is None else program
-        return program.run(dict(feed or {}), fetch_list, donate, return_numpy)
+        return program.run(dict(feed or {}), fetch_list, donate, return_numpy, self.place)
 
 
 def gradients(

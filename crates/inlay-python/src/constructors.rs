@@ -26,22 +26,32 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// >>> inlay.to_tensor([1, 2], dtype="float32").tolist()
 /// [1.0, 2.0]
 ///
-/// The copy has no history; with ``stop_gradient=False`` it is a leaf that wants a gradient.
+/// The copy has no history; with ``stop_gradient=False`` it is a leaf that wants a gradient. It is made
+/// on `device`, ``'cpu'`` or ``'gpu'``; without one, where ``inlay.set_device`` says.
 #[pyfunction]
-#[pyo3(signature = (data, dtype=None, stop_gradient=true))]
+#[pyo3(signature = (data, dtype=None, stop_gradient=true, *, device=None))]
 fn to_tensor<'py>(
     py: Python<'py>,
     data: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
     stop_gradient: bool,
+    device: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<PyTensor> {
+    let device = match device {
+        Some(device) => crate::device::parse("to_tensor", device)?,
+        None => inlay::current_device(),
+    };
     let wanted = dtype::parse_optional("to_tensor", dtype)?;
     let mut call = Call::new(py, "to_tensor");
     let (tensor, default) = call.source("data", data)?;
     let dtype = wanted.unwrap_or(default);
     let copied = call.run(tensor.numel(), || {
         let tensor = tensor.detach();
-        let copy = if dtype == tensor.dtype() { tensor.copy() } else { tensor.cast(dtype) }?;
+        let copy = match (dtype == tensor.dtype(), device == tensor.device()) {
+            (true, true) => tensor.copy(),
+            (true, false) => tensor.to(device),
+            (false, _) => tensor.cast(dtype)?.to(device),
+        }?;
         if stop_gradient { Ok(copy) } else { copy.with_gradient() }
     });
     copied.map(PyTensor::new)

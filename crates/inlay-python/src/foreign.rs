@@ -22,7 +22,7 @@ pub(crate) fn over_bytes(
 
 /// The elements of a tensor in row-major order.
 pub(crate) fn to_bytes<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyBytes>> {
-    let fresh = py.detach(|| tensor.copy())?;
+    let fresh = py.detach(|| tensor.cpu()?.copy())?;
     let len = fresh.numel() * fresh.dtype().size();
     if len == 0 {
         return Ok(PyBytes::new(py, &[]));

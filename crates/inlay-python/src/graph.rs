@@ -158,7 +158,9 @@ impl PyProgram {
     }
 
     /// The values of what is fetched, as a list, for the values of `feed`.
-    #[pyo3(signature = (feed=None, fetch_list=None, donate=false, return_numpy=true))]
+    ///
+    /// It runs where the tensors among the feeds are, or on `device`, to which they are brought.
+    #[pyo3(signature = (feed=None, fetch_list=None, donate=false, return_numpy=true, device=None))]
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -166,8 +168,10 @@ impl PyProgram {
         fetch_list: Option<&Bound<'py, PyAny>>,
         donate: bool,
         return_numpy: bool,
+        device: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let mut call = Call::new(py, "run");
+        let device = device.map(|device| crate::device::parse("run", device)).transpose()?;
         let fetch = self.fetches(&call, fetch_list)?;
         let mut names: Vec<String> = Vec::new();
         let mut tensors: Vec<Tensor> = Vec::new();
@@ -178,7 +182,11 @@ impl PyProgram {
                 Some(dtype) => call.values("feed", &object, dtype)?,
                 None => call.array("feed", &object)?,
             };
-            tensors.push(tensor.into_owned());
+            let tensor = match device {
+                Some(device) => tensor.to(device).map_err(|error| call.raise(&error))?,
+                None => tensor.into_owned(),
+            };
+            tensors.push(tensor);
             names.push(name);
         }
         let feed: Vec<(&str, &Tensor)> =
@@ -385,6 +393,7 @@ fn plain_args<'a, 'py>(
                 return Ok(None);
             }
             tensors = true;
+            call.saw(tensor);
             found.push(Arg::Borrowed(tensor));
         } else if arg.cast::<PyUntypedArray>().is_ok() {
             found.push(call.array("argument", arg)?);

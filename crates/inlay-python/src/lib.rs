@@ -3,6 +3,7 @@
 
 mod constructors;
 mod convert;
+mod device;
 mod dlpack;
 mod dtype;
 mod error;
@@ -26,6 +27,7 @@ fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
     dtype::register(module)?;
     constructors::register(module)?;
     runtime::register(module)?;
+    device::register(module)?;
     ops::register(module)?;
     graph::register(module)?;
     // PyO3 lists what was added; the package's own list is the public one.

@@ -177,7 +177,7 @@ fn layout_of(
 pub(crate) fn view<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = tensor.py();
     let inner = tensor.get().inner();
-    expect_elements(py, inner, "numpy")?;
+    expect_memory(py, inner)?;
     // Left to NumPy where there are no elements, so that it sees a contiguous array.
     let strides = Some(inner.layout().strides()).filter(|_| inner.numel() > 0);
     let flags = if inner.is_writable() { npyffi::NPY_ARRAY_WRITEABLE } else { 0 };
@@ -197,6 +197,12 @@ pub(crate) fn expect_elements(py: Python<'_>, tensor: &Tensor, what: &'static st
     tensor.expect_elements(what).map_err(|error| crate::error::raise(py, &error))
 }
 
+/// Fails for a tensor whose memory can't be shared: a symbolic one, or one on a GPU.
+fn expect_memory(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
+    expect_elements(py, tensor, "numpy")?;
+    tensor.expect_cpu("numpy").map_err(|error| crate::error::raise(py, &error))
+}
+
 /// Bytes up to which [`owned`] copies: NumPy keeps blocks of up to 1 KiB at hand, and copying that
 /// much takes 20 ns, but a tensor object to be the base of an array takes 150 ns.
 const COPIED: usize = 1 << 10;
@@ -207,7 +213,7 @@ pub(crate) fn owned<'py>(
     py: Python<'py>,
     tensor: &Tensor,
 ) -> PyResult<Option<Bound<'py, PyUntypedArray>>> {
-    expect_elements(py, tensor, "numpy")?;
+    expect_memory(py, tensor)?;
     let len = tensor.numel().saturating_mul(tensor.dtype().size());
     // What is foreign is a view of an argument, and must stay one.
     if len > COPIED || tensor.is_foreign() || !tensor.is_contiguous() {

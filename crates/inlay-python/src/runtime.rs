@@ -59,10 +59,14 @@ fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Returns memory that waits to be used again to the system.
+/// Returns memory that waits to be used again to the system, that of the GPU too.
 #[pyfunction]
 fn empty_cache(py: Python<'_>) {
-    py.detach(inlay::empty_cache);
+    py.detach(|| {
+        inlay::empty_cache();
+        #[cfg(feature = "gpu")]
+        inlay::empty_gpu_cache();
+    });
 }
 
 /// Sets how many bytes may wait to be used again; what is above it goes back to the system.

@@ -6,7 +6,7 @@ mod refuse;
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use inlay::{DType, Error, Kind, Tensor};
+use inlay::{DType, Device, Error, Kind, Tensor};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyRange, PyTuple};
@@ -28,6 +28,8 @@ pub(crate) struct Call<'py> {
     py: Python<'py>,
     op: &'static str,
     any_tensor: bool,
+    /// Whether a tensor is on a GPU, for which the call may have to wait.
+    on_gpu: bool,
     /// What the nodes that the call adds to a program are named.
     label: Option<String>,
 }
@@ -47,7 +49,7 @@ enum Came<'a, 'py> {
 impl<'py> Call<'py> {
     /// A call of the operation that errors name as `op`.
     pub(crate) fn new(py: Python<'py>, op: &'static str) -> Self {
-        Call { py, op, any_tensor: false, label: None }
+        Call { py, op, any_tensor: false, on_gpu: false, label: None }
     }
 
     /// The interpreter.
@@ -110,7 +112,7 @@ impl<'py> Call<'py> {
             return Err(self.raise(&Error::Scalar { op: self.op, arg, got, dtype: like }));
         }
         let cast = expect_range(self.op, arg, &tensor, like).and_then(|()| tensor.cast(like));
-        cast.map(Arg::Owned).map_err(|error| self.raise(&error))
+        cast.map(|tensor| Arg::Owned(tensor.plain())).map_err(|error| self.raise(&error))
     }
 
     /// An index: a list or a number of ints is int64, and so is an empty list.
@@ -172,7 +174,7 @@ impl<'py> Call<'py> {
         object: &'a Bound<'py, PyAny>,
     ) -> PyResult<Arg<'a>> {
         let tensor = if let Ok(tensor) = object.cast::<PyTensor>() {
-            self.any_tensor = true;
+            self.saw(tensor.get().inner());
             Arg::Borrowed(tensor.get().inner())
         } else if let Ok(array) = object.cast::<PyUntypedArray>() {
             Arg::Owned(self.shared(arg, array)?)
@@ -199,7 +201,8 @@ impl<'py> Call<'py> {
                 None => work(),
             }))
         };
-        let result = if size > KEEP_GIL { self.py.detach(work) } else { work() };
+        let waits = size > KEEP_GIL || self.on_gpu;
+        let result = if waits { self.py.detach(work) } else { work() };
         match result {
             Ok(result) => result.map_err(|error| self.raise(&error)),
             Err(_) => {
@@ -211,6 +214,11 @@ impl<'py> Call<'py> {
 
     /// The result, as the arguments came.
     pub(crate) fn give(self, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+        // An array is always the CPU's.
+        let tensor = match self.any_tensor || tensor.device() == Device::Cpu {
+            true => tensor,
+            false => tensor.cpu().map_err(|error| self.raise(&error))?,
+        };
         if !self.any_tensor
             && let Some(array) = owned(self.py, &tensor)?
         {
@@ -225,13 +233,19 @@ impl<'py> Call<'py> {
         raise(self.py, error)
     }
 
+    /// Notes that an argument is a tensor.
+    pub(crate) fn saw(&mut self, tensor: &Tensor) {
+        self.any_tensor = true;
+        self.on_gpu |= tensor.device() == Device::Gpu;
+    }
+
     fn bring_in<'a>(
         &mut self,
         arg: &'static str,
         object: &'a Bound<'py, PyAny>,
     ) -> PyResult<Came<'a, 'py>> {
         if let Ok(tensor) = object.cast::<PyTensor>() {
-            self.any_tensor = true;
+            self.saw(tensor.get().inner());
             return Ok(Came::Typed(Arg::Borrowed(tensor.get().inner())));
         }
         if let Ok(array) = object.cast::<PyUntypedArray>() {
@@ -260,10 +274,10 @@ impl<'py> Call<'py> {
     fn typed(&self, arg: &'static str, array: &Bound<'py, PyUntypedArray>) -> PyResult<Tensor> {
         self.expect_no_mask(arg, array)?;
         match share(array) {
-            Ok(tensor) => Ok(tensor),
+            Ok(tensor) => Ok(tensor.plain()),
             Err(Unfit::ByteOrder) => {
                 let native = to_native(array).map_err(|cause| self.wrap(arg, cause))?;
-                share(&native).map_err(|unfit| self.unfit(arg, array, &unfit))
+                share(&native).map(Tensor::plain).map_err(|unfit| self.unfit(arg, array, &unfit))
             }
             Err(unfit) => Err(self.unfit(arg, array, &unfit)),
         }
@@ -271,7 +285,7 @@ impl<'py> Call<'py> {
 
     /// The array that a list or number became, in the dtype that NumPy gave it.
     fn natural(&self, arg: &'static str, array: &Bound<'py, PyUntypedArray>) -> PyResult<Tensor> {
-        share(array).map_err(|unfit| {
+        share(array).map(Tensor::plain).map_err(|unfit| {
             // NumPy keeps integers beyond 64 bits as objects.
             let huge = array.dtype().kind() == b'O' && all_ints(array).unwrap_or(false);
             if huge {
@@ -295,7 +309,8 @@ impl<'py> Call<'py> {
                 if tensor.numel() > 0 {
                     return Ok(Arg::Owned(tensor));
                 }
-                tensor.cast(dtype).map(Arg::Owned).map_err(|error| self.raise(&error))
+                let cast = tensor.cast(dtype).map(|tensor| Arg::Owned(tensor.plain()));
+                cast.map_err(|error| self.raise(&error))
             }
         }
     }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use super::{Given, Maybe, Object, operation};
 use crate::convert::Call;
+use crate::device::on;
 use crate::dtype;
 use crate::tensor::PyTensor;
 
@@ -15,6 +16,7 @@ use crate::tensor::PyTensor;
 ///     offset: the entries are those with ``c - r <= offset``. Any integer will do: past the edges it
 ///         gives all of them or none.
 ///     dtype: an integer dtype that holds the largest index; int64 by default.
+///     device: ``'cpu'`` or ``'gpu'``; without one, where ``inlay.set_device`` says.
 ///
 /// Returns:
 ///     A Tensor: rows first, columns second, in row-major order of the entries.
@@ -29,16 +31,17 @@ use crate::tensor::PyTensor;
 /// Tensor([[1, 2, 2],
 ///         [0, 0, 1]], shape=[2, 3], dtype=int64)
 #[pyfunction]
-#[pyo3(signature = (row, col=None, offset=None, dtype=None))]
-#[pyo3(text_signature = "(row, col=None, offset=0, dtype=None)")]
+#[pyo3(signature = (row, col=None, offset=None, dtype=None, *, device=None))]
+#[pyo3(text_signature = "(row, col=None, offset=0, dtype=None, *, device=None)")]
 pub(super) fn tril_indices<'py>(
     py: Python<'py>,
     row: Object<'_, 'py>,
     col: Maybe<'_, 'py>,
     offset: Maybe<'_, 'py>,
     dtype: Maybe<'_, 'py>,
+    device: Maybe<'_, 'py>,
 ) -> PyResult<PyTensor> {
-    indices(py, "tril_indices", Tensor::tril_indices, [Some(row), col, offset, dtype])
+    indices(py, "tril_indices", Tensor::tril_indices, [Some(row), col, offset, dtype, device])
 }
 
 /// Rows and columns of the entries on and above a diagonal, as a ``[2, N]`` tensor.
@@ -50,23 +53,24 @@ pub(super) fn tril_indices<'py>(
 /// Tensor([[0, 0, 1],
 ///         [1, 2, 2]], shape=[2, 3], dtype=int64)
 #[pyfunction]
-#[pyo3(signature = (row, col=None, offset=None, dtype=None))]
-#[pyo3(text_signature = "(row, col=None, offset=0, dtype=None)")]
+#[pyo3(signature = (row, col=None, offset=None, dtype=None, *, device=None))]
+#[pyo3(text_signature = "(row, col=None, offset=0, dtype=None, *, device=None)")]
 pub(super) fn triu_indices<'py>(
     py: Python<'py>,
     row: Object<'_, 'py>,
     col: Maybe<'_, 'py>,
     offset: Maybe<'_, 'py>,
     dtype: Maybe<'_, 'py>,
+    device: Maybe<'_, 'py>,
 ) -> PyResult<PyTensor> {
-    indices(py, "triu_indices", Tensor::triu_indices, [Some(row), col, offset, dtype])
+    indices(py, "triu_indices", Tensor::triu_indices, [Some(row), col, offset, dtype, device])
 }
 
 fn indices<'py>(
     py: Python<'py>,
     op: &'static str,
     make: fn(i64, i64, i64, DType) -> inlay::Result<Tensor>,
-    [row, col, offset, dtype]: [Maybe<'_, 'py>; 4],
+    [row, col, offset, dtype, device]: [Maybe<'_, 'py>; 5],
 ) -> PyResult<PyTensor> {
     let call = Call::new(py, op);
     let row = call.integer_or("row", row, 0)?;
@@ -75,7 +79,8 @@ fn indices<'py>(
     let dtype = dtype::parse_optional(op, Call::some(dtype))?.unwrap_or(DType::I64);
     // Small matrices have few entries; whether others do is not known before.
     let size = (row.max(0) as usize).saturating_mul(col.max(0) as usize);
-    call.run(size, || make(row, col, offset, dtype)).map(PyTensor::new)
+    let make = on(op, device, move || make(row, col, offset, dtype))?;
+    call.run(size, make).map(PyTensor::new)
 }
 
 operation! {

@@ -22,7 +22,8 @@ impl PyTensor {
         1000.0
     }
 
-    /// An array over the same memory; writing to the one writes to the other.
+    /// An array over the same memory; writing to the one writes to the other. A tensor on a GPU is
+    /// refused: copy it to the CPU first, with ``cpu()``.
     ///
     /// ``bfloat16`` needs the package ``ml_dtypes``.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyUntypedArray>> {
@@ -73,8 +74,9 @@ impl PyTensor {
         dlpack::export(py, &self.inner, &request)
     }
 
-    /// DLPack's protocol: the CPU.
-    fn __dlpack_device__(&self) -> (i32, i32) {
-        dlpack::CPU
+    /// DLPack's protocol: the CPU. A tensor on a GPU is refused; DLPack knows no such memory.
+    fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
+        self.inner.expect_cpu("__dlpack_device__").map_err(|error| raise(py, &error))?;
+        Ok(dlpack::CPU)
     }
 }

@@ -1,6 +1,7 @@
 //! The `Tensor` class: what it is and where it lies. The operations add their methods elsewhere.
 
 mod copies;
+mod device;
 mod exchange;
 mod numbers;
 
@@ -116,7 +117,7 @@ impl PyTensor {
         self.inner.is_contiguous()
     }
 
-    /// The address of the first element.
+    /// The address of the first element; 0 for a tensor on a GPU.
     fn data_ptr(&self) -> usize {
         self.inner.data_ptr() as usize
     }

@@ -1,6 +1,6 @@
 //! Tensors as Python numbers and lists.
 
-use inlay::{DType, Kind};
+use inlay::{DType, Device, Kind};
 use pyo3::prelude::*;
 
 use super::PyTensor;
@@ -13,8 +13,9 @@ impl PyTensor {
         expect_elements(py, &self.inner, what)?;
         let copied = py.detach(|| match self.inner.dtype() {
             // Exact, and it spares the need of `ml_dtypes`.
-            DType::BF16 => self.inner.cast(DType::F32),
-            _ => self.inner.copy(),
+            DType::BF16 => self.inner.cast(DType::F32)?.cpu(),
+            _ if self.inner.device() == Device::Cpu => self.inner.copy(),
+            _ => self.inner.cpu(),
         });
         let copied = copied.map_err(|error| raise(py, &error))?;
         Ok(view(&Bound::new(py, PyTensor::new(copied))?)?.into_any())

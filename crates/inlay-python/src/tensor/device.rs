@@ -1,0 +1,43 @@
+//! Where a tensor is, and copies of it elsewhere.
+
+use pyo3::prelude::*;
+
+use super::PyTensor;
+use crate::device::parse;
+use crate::error::raise;
+
+#[pymethods]
+impl PyTensor {
+    /// Where the elements are: ``'cpu'`` or ``'gpu'``.
+    #[getter]
+    fn device(&self) -> &'static str {
+        self.inner.device().name()
+    }
+
+    /// The tensor on ``'cpu'`` or ``'gpu'``: itself if it is there, else a copy.
+    ///
+    /// Gradients go the way back.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.zeros([2]).to('cpu').device
+    /// 'cpu'
+    fn to(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyTensor>> {
+        let (py, inner) = (slf.py(), slf.get().inner());
+        let device = parse("to", device)?;
+        if inner.device() == device {
+            return Ok(slf.clone().unbind());
+        }
+        let moved = py.detach(|| inner.to(device)).map_err(|error| raise(py, &error))?;
+        Py::new(py, PyTensor::new(moved))
+    }
+
+    /// The tensor on the CPU: itself if it is there, else a copy.
+    fn cpu(slf: &Bound<'_, Self>) -> PyResult<Py<PyTensor>> {
+        let (py, inner) = (slf.py(), slf.get().inner());
+        if inner.device() == inlay::Device::Cpu {
+            return Ok(slf.clone().unbind());
+        }
+        let moved = py.detach(|| inner.cpu()).map_err(|error| raise(py, &error))?;
+        Py::new(py, PyTensor::new(moved))
+    }
+}
