@@ -10,11 +10,16 @@ BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.wgsl' -o -name Cargo.toml)
 PACKAGE := $(shell find python/inlay -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
+# Where Vulkan's loader looks for drivers; other systems bring theirs.
+DRIVER := libvulkan1 mesa-vulkan-drivers
+HAS_DRIVER := test "$$(uname)" != Linux || find /usr/share/vulkan /etc/vulkan -name '*_icd*.json' 2>/dev/null | grep -q .
+AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo)
+
 # PyO3 asks the interpreter what to build for.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-peers bench lint format wheel clean
+.PHONY: help demo test test-rust test-python test-peers driver bench lint format wheel clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,21 +29,26 @@ demo: $(VENV)/.inlay $(VENV)/.demo ## Show every operation on small tensors, in 
 
 test: test-rust test-python ## Run all tests but those against PyTorch, Paddle and JAX
 
-test-rust: ## Run the Rust tests
-	cargo test
+test-rust: driver ## Run the Rust tests, with the GPU and its tests
+	cargo test --features inlay/gpu
 
-test-python: $(VENV)/.inlay ## Run the Python tests
+test-python: $(VENV)/.inlay driver ## Run the Python tests
 	$(BIN)/python -m pytest --quiet --maxfail 50 python/tests --ignore python/tests/peers
 
 test-peers: $(PEERS)/.inlay ## Run the tests against the real PyTorch, Paddle and JAX, in an environment of their own
 	$(PEERS)/bin/python -m pytest --quiet --maxfail 50 python/tests/peers
 
-bench: $(BENCHED:%=$(BENCH)/%/.tools) $(BENCH)/inlay/.inlay ## Measure beside PyTorch, Paddle, JAX and NumPy; ONLY=masked for a part, THREADS=1
+driver: ## Make sure that there is a driver for a GPU: on Debian, one in software if there is none
+	@$(HAS_DRIVER) || { echo "no Vulkan driver: installing Debian's"; $(AS_ROOT) sh -c \
+	    'apt-get update -qq && apt-get install -y -qq --no-install-recommends $(DRIVER)'; }
+
+bench: $(BENCHED:%=$(BENCH)/%/.tools) $(BENCH)/inlay/.inlay ## Measure beside PyTorch, Paddle, JAX and NumPy; ONLY=masked for a part, ONLY=gpu, THREADS=1
 	$(BENCH)/inlay/bin/python -m benchmarks --only '$(ONLY)' $(THREADS:%=--threads %)
 
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --features inlay/gpu,inlay-python/gpu -- -D warnings
+	cargo clippy -p inlay --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -28,12 +28,16 @@ CONTENDERS = {
     "inlay": "inlay",
     "inlay-numpy": "inlay",
     "inlay-static": "inlay",
+    "inlay-gpu": "inlay",
     "torch": "torch",
     "paddle": "paddle",
     "jax": "jax",
     "numpy": "numpy",
     "limit": "numpy",
+    "gpu-copy": "inlay",
 }
+# Those that race only where a row names them.
+SPECIAL = ("inlay-static", "inlay-gpu", "gpu-copy")
 ROOM = 4 * 2**30  # bytes that the largest workload's files fit into
 LEAST_ROUNDS = 3
 BUDGET = 1.5  # seconds a library and workload; past it there are no more than the least rounds
@@ -70,17 +74,26 @@ def confine(threads: int) -> None:
 
 
 @contextlib.contextmanager
-def contenders(options: argparse.Namespace, log: Path) -> Iterator[list[Contender]]:
+def contenders(
+    chosen: list[rows.Row], options: argparse.Namespace, log: Path
+) -> Iterator[list[Contender]]:
     found: list[Contender] = []
+    needed = {name for row in chosen for name in CONTENDERS if races(name, row)}
     with log.open("w") as text:
         try:
             for name, environment in CONTENDERS.items():
+                if name not in needed:
+                    continue
                 python = options.python or str(ROOT / f".venv-bench/{environment}/bin/python")
                 found.append(Contender(name, python, surroundings(options.threads), text))
             yield found
         finally:
             for one in found:
                 one.end()
+
+
+def races(name: str, row: rows.Row) -> bool:
+    return name in row.contenders if row.contenders else name not in SPECIAL
 
 
 def shared_folder() -> str | None:
@@ -91,11 +104,7 @@ def shared_folder() -> str | None:
 
 def run(row: rows.Row, field: list[Contender], options: argparse.Namespace) -> record.Entry:
     """One workload: all find their roads, then take turns."""
-    racing = [
-        one
-        for one in field
-        if (one.name in row.contenders if row.contenders else one.name != "inlay-static")
-    ]
+    racing = [one for one in field if races(one.name, row)]
     with tempfile.TemporaryDirectory(prefix="bench-", dir=shared_folder()) as name:
         folder = Path(name)
         arrays = reference.given(row, inputs.build(row))
@@ -134,7 +143,7 @@ def main() -> int:
     out.mkdir(exist_ok=True)
     began = time.monotonic()
     entries: list[record.Entry] = []
-    with contenders(options, out / "bench.log") as field:
+    with contenders(chosen, options, out / "bench.log") as field:
         versions = {one.name: one.hello for one in field}
         print(table.heading(), flush=True)
         for number, row in enumerate(chosen, 1):
@@ -149,7 +158,9 @@ def main() -> int:
     )
     print("\n" + table.summary(whole))
     partly = bool(options.only) or options.scale != 1
-    if partly:
+    if options.only == "gpu" and options.scale == 1:
+        file = record.write(whole, ROOT / "benchmarks/record", f"{whole['date']}-gpu")
+    elif partly:
         file = record.write(whole, out, "bench")
     else:
         file = record.write(whole, ROOT / "benchmarks/record", whole["date"])

@@ -55,8 +55,9 @@ def entry(
         found["best"] = min(fair, key=lambda name: fair[name])
     if ours and fair:
         found["ratio"] = fair[found["best"]] / ours
-    if ours and "limit" in medians:
-        found["of_limit"] = ours / medians["limit"]
+    limit = medians.get("limit") or medians.get("gpu-copy")
+    if ours and limit:
+        found["of_limit"] = ours / limit
     found["checks"] = list(checks(row, medians, fair, found))
     return found
 
@@ -118,9 +119,10 @@ def make(
             "python": platform.python_version(),
         },
         "versions": {name: one["version"] for name, one in hello.items() if "-" not in name},
-        "notes": []
-        if len(numpys) == 1
-        else [f"NumPy is not the same everywhere: {sorted(numpys)}"],
+        "notes": [
+            *([f"NumPy is not the same everywhere: {sorted(numpys)}"] if len(numpys) > 1 else []),
+            *(one["device"] for one in hello.values() if "device" in one),
+        ],
         "threads": threads,
         "rounds": rounds,
         "minutes": round(took / 60, 1),

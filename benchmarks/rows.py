@@ -26,7 +26,7 @@ class Row:
     name: str
     op: str
     shape: tuple[int, ...]  # of x; of the matrix, for triangles
-    group: str = "coverage"  # target, tiny, static, coverage or growth
+    group: str = "coverage"  # target, tiny, static, coverage, growth or gpu
     dtype: str = "float32"
     layout: str = "contiguous"  # of x, values and mask: or strided, transposed
     mode: str = "out of place"  # or in place, backward
@@ -135,12 +135,34 @@ def expand(table: dict[str, Any]) -> list[Row]:
     return rows
 
 
+def on_gpu(row: Row) -> Row:
+    """The same workload on the GPU, beside the CPU and a plain copy on the GPU.
+
+    A small call, the result of which is read back, is to take less than half a millisecond.
+    """
+    return dataclasses.replace(
+        row,
+        name=f"gpu/{row.name}",
+        group="gpu",
+        contenders=("inlay", "inlay-gpu", "gpu-copy"),
+        ours="inlay-gpu",
+        at_most_us=500.0 if row.group == "tiny" else None,
+        at_least=None,
+        numpy_at_least=None,
+        eager_at_least=None,
+        against="",
+    )
+
+
 def load(only: str = "") -> list[Row]:
-    """All rows whose name or group contains `only`."""
+    """All rows whose name or group contains `only`; those on the GPU only if it asks for them."""
     tables = tomllib.loads(FILE.read_text(encoding="utf-8"))["workload"]
     rows = [row for table in tables for row in expand(table)]
     names = [row.name for row in rows]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise ValueError(f"workloads.toml: more than one row is named {sorted(twice)}")
+    if only.startswith("gpu"):
+        chosen = [row for row in rows if row.group in ("target", "tiny", "static")]
+        rows = [on_gpu(row) for row in chosen if row.op != "build_program"]
     return [row for row in rows if only in row.name or only == row.group]

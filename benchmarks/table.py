@@ -32,6 +32,7 @@ GROUPS = {
     "static": "Static graphs",
     "coverage": "Coverage",
     "growth": "Growth",
+    "gpu": "On the GPU",
 }
 
 
@@ -101,6 +102,8 @@ def line(one: Entry, progress: str) -> str:
     if one["row"].get("group") == "growth":
         ours = median(one, "inlay")
         peer = f"{ours / one['elements'] * 1e9:.3f} ns/element" if ours else "-"
+    if one["row"].get("group") == "gpu":
+        peer = f"cpu {span(median(one, 'inlay'))}"
     return aligned(
         [
             f"{progress} {one['name']}"[: COLUMNS[0][1]],
@@ -177,8 +180,10 @@ def page(whole: dict[str, Any]) -> str:
     for group, title in GROUPS.items():
         some = [one for one in whole["entries"] if one["row"].get("group", "coverage") == group]
         if some:
-            lines += ["", f"## {title}", "", *grid(some)]
-    lines += ["", "## Roads", "", *roads(whole["entries"])]
+            made = gpu_grid(some) if group == "gpu" else grid(some)
+            lines += ["", f"## {title}", "", *made]
+    if any(one["row"].get("group") != "gpu" for one in whole["entries"]):
+        lines += ["", "## Roads", "", *roads(whole["entries"])]
     notes = [*whole["notes"], *differences(whole["entries"])]
     if notes:
         lines += ["", "## Notes", "", *(f"- {note}" for note in notes)]
@@ -210,6 +215,16 @@ def grid(entries: list[Entry]) -> list[str]:
         ]
         tail = [times(faster(one)), f"{least:g}" if least else "", times(one.get("of_limit"))]
         lines.append(cells([one["name"], *spans, *tail, met(one)]))
+    return lines
+
+
+def gpu_grid(entries: list[Entry]) -> list[str]:
+    """The GPU beside the CPU and a plain copy, on the GPU, of the bytes that must be moved."""
+    head = ["workload", "GPU", "CPU", "copy on the GPU", "times the copy", ""]
+    lines = [cells(head), rule(len(head))]
+    for one in entries:
+        spans = [span(median(one, name)) for name in ("inlay-gpu", "inlay", "gpu-copy")]
+        lines.append(cells([one["name"], *spans, times(one.get("of_limit")), met(one)]))
     return lines
 
 

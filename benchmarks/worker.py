@@ -31,6 +31,7 @@ COLD = 0.2  # a call as long as this needs no warm caches
 SLOW = 3.0  # a road this many times slower than another is not timed with care
 HOPELESS = 50.0  # nor at all; high, since the first call may compile
 EXPECTED = ("result", "grad_x", "grad_values")
+LIMITS = ("limit", "gpu-copy")  # which compute nothing
 
 
 def seconds(run: Lap, at_least: float, guess: float) -> tuple[float, int]:
@@ -59,7 +60,7 @@ class Worker:
 
     def results(self, given: Row, road: Road) -> inputs.Arrays:
         found = road()
-        if self.name == "limit":
+        if self.name in LIMITS:
             return {}
         if given.mode != "backward":
             found = [found]
@@ -73,7 +74,7 @@ class Worker:
         """Try every road; keep the fastest of those that lead to the right result."""
         bases = inputs.load(folder, given)
         expected = {name: bases.pop(name) for name in EXPECTED if name in bases}
-        if self.name != "limit":
+        if self.name not in LIMITS:
             bases.pop("moved", None)
         self.tensors = self.library.tensors(bases, given)
         roads = self.library.roads(given, self.tensors)
@@ -93,7 +94,7 @@ class Worker:
                 found = self.results(given, roads[name])
                 first = time.perf_counter() - start
                 verdict, error = "same", 0.0
-                if self.name != "limit":
+                if self.name not in LIMITS:
                     verdict, error = reference.compare(given, found, expected)
                 if before is not None and given.mode != "in place":
                     x = np.array(self.library.array(self.tensors["x"]))
@@ -152,7 +153,10 @@ def main() -> None:
         answers.write(json.dumps(answer) + "\n")
 
     worker = Worker(name)
-    say({"version": worker.library.VERSION, "numpy": np.__version__})
+    hello = {"version": worker.library.VERSION, "numpy": np.__version__}
+    if hasattr(worker.library, "DEVICE"):
+        hello["device"] = worker.library.DEVICE
+    say(hello)
     for line in sys.stdin:
         message = json.loads(line)
         if message["do"] == "prepare":

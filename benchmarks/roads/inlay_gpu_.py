@@ -1,0 +1,53 @@
+"""Inlay on a GPU: the same calls, until their results are there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import inlay
+from benchmarks.roads import Road, Roads, inlay_
+from benchmarks.roads.inlay_chains import function
+from benchmarks.rows import CHAINS, Row
+
+VERSION = inlay.__version__
+FOUND = [device for device in inlay.devices() if device["device"] == "gpu"]
+DEVICE = "; ".join(f"{one['name']} by {one['backend']} ({one['driver']})" for one in FOUND[:1])
+if FOUND and FOUND[0]["software"]:
+    DEVICE += (
+        ": a program on the CPU that plays a GPU. Its figures tell of the overhead of a call, not "
+        "of GPUs, and are not put beside those of other libraries"
+    )
+
+
+def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, Any]:
+    inlay.set_device("gpu")
+    return inlay_.tensors(bases, row)
+
+
+def array(tensor: Any) -> np.ndarray:
+    return np.asarray(tensor.cpu())
+
+
+def roads(row: Row, t: dict[str, Any]) -> Roads:
+    if row.op in CHAINS:
+        chain = function(row)
+        traced = inlay.jit(lambda *values: chain(**dict(zip(t, values, strict=True))))
+        found = {"jit": partial(traced, *t.values())}
+    else:
+        found = inlay_.roads(row, t)
+    finish = read_back if row.at_most_us else wait
+    return {f"{name}, {finish.__name__}": partial(finish, road) for name, road in found.items()}
+
+
+def wait(road: Road) -> Any:
+    result = road()
+    inlay.synchronize()
+    return result
+
+
+def read_back(road: Road) -> Any:
+    result = road()
+    return [one.cpu() for one in result] if isinstance(result, list) else result.cpu()
