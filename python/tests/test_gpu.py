@@ -92,6 +92,8 @@ def test_devices_in_one_call_are_one() -> None:
     assert inlay.where([True, False], x + 1, inlay.to_tensor(3.0)).tolist() == [1.0, 3.0]
     assert inlay.concat([np.ones(1, "f4"), x]).tolist() == [1.0, 0.0, 0.0]
     assert x[np.array([1, 0, 1])].tolist() == [0.0] * 3
+    assert (x + 1).tolist() == [1.0, 1.0]
+    assert (x + inlay.to_tensor(2.0)).tolist() == [2.0, 2.0]
     x[np.array([True, False])] = 4
     assert x.tolist() == [4.0, 0.0]
     assert inlay.index_put(x, (inlay.to_tensor(1),), 1.0).tolist() == [4.0, 1.0]
@@ -101,8 +103,6 @@ def test_devices_in_one_call_are_one() -> None:
     (x * 2).backward(np.array([1.0, 3.0], "f4"))
     assert x.grad is not None
     assert (x.grad.device, x.grad.tolist()) == ("gpu", [2.0, 6.0])
-    assert (x + 1).tolist() == [1.0, 1.0]
-    assert (x + inlay.to_tensor(2.0)).tolist() == [2.0, 2.0]
 
 
 def test_memory_of_the_gpu_is_not_shared() -> None:

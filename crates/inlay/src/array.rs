@@ -14,7 +14,7 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Fresh, contiguous, of no particular value; where the call that makes it runs.
+    /// Fresh, contiguous, of no particular value, on the current device: for calls without inputs.
     pub(crate) fn new(op: &'static str, dtype: DType, shape: &[usize]) -> Result<Self> {
         Array::on(current_device(), op, dtype, shape)
     }
@@ -31,6 +31,12 @@ impl Array {
         // Layout has shown that the product fits.
         let buffer = Buffer::new(device, layout.numel() * dtype.size())?;
         Ok(Array { buffer, layout, dtype })
+    }
+
+    /// As [`Array::new`], where `self` is.
+    #[inline]
+    pub(crate) fn beside(&self, op: &'static str, dtype: DType, shape: &[usize]) -> Result<Self> {
+        Array::on(self.buffer.device(), op, dtype, shape)
     }
 
     /// Fresh, of the dtype and shape of `self`, beside it.

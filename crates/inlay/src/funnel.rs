@@ -132,7 +132,7 @@ pub(crate) fn apply_eager<O: Op + 'static>(
     let record = is_recorded(&op, inputs)?;
     let device = place(&op, inputs, device, Out::Fresh)?;
     let mut copies = Copies::default();
-    let result = device::scoped(device, || {
+    let result = device::scoped(device, inputs.len(), || {
         copies.move_along(op.name(), device, inputs)?;
         op.run(&copies.read_from(inputs), Out::Fresh)
     })?;
@@ -213,7 +213,7 @@ pub(crate) fn apply_in_place<O: Op + Into<Operation> + 'static>(
     let edges =
         if record { all.iter().map(|tensor| tensor.edge()).collect() } else { SmallVec::new() };
     let mut copies = Copies::default();
-    let result = device::scoped(device, || {
+    let result = device::scoped(device, all.len(), || {
         copies.move_along(name, device, &all)?;
         // What overlaps the target is read from a copy, and so is what the rule reads of the old
         // target.

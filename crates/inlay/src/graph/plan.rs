@@ -228,7 +228,7 @@ impl Builder<'_> {
             return None;
         }
         let run = || op.run(&arrays, Out::Fresh);
-        let result = device::scoped(Device::Cpu, run).ok()?;
+        let result = device::scoped(Device::Cpu, 0, run).ok()?;
         result.expect_meta(op.name(), &meta).ok()?;
         let view = arrays.first().is_some_and(|first| result.buffer.same_as(&first.buffer));
         (view || bytes <= FOLD).then_some(result)

@@ -49,7 +49,7 @@ impl Op for Arith {
         let [a, b] = inputs else { unreachable!("two inputs") };
         let op = self.name();
         let meta = self.infer(&[a.meta(), b.meta()])?;
-        let to = Array::new(op, meta.dtype, &sizes(&meta.shape))?;
+        let to = a.beside(op, meta.dtype, &sizes(&meta.shape))?;
         let (a, b) = (of_dtype(op, a, to.dtype)?, of_dtype(op, b, to.dtype)?);
         let stretched = |array| stretch(op, "x", array, to.shape());
         device::arithmetic(self.0, &to, &*stretched(&a)?, &*stretched(&b)?)?;

@@ -43,7 +43,7 @@ impl Op for Compare {
         let [a, b] = inputs else { unreachable!("two inputs") };
         let op = self.name();
         let meta = self.infer(&[a.meta(), b.meta()])?;
-        let to = Array::new(op, DType::Bool, &sizes(&meta.shape))?;
+        let to = a.beside(op, DType::Bool, &sizes(&meta.shape))?;
         let (a, b) = (stretch(op, "x", a, to.shape())?, stretch(op, "y", b, to.shape())?);
         device::compare(self.0, &to, &a, &b)?;
         Ok(to)

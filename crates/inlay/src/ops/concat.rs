@@ -54,7 +54,7 @@ impl Op for Concat {
         let axis = axis_of(self.name(), "axis", self.axis, inputs[0].shape().len())?;
         let mut shape = inputs[0].shape().to_vec();
         shape[axis] = inputs.iter().map(|input| input.shape()[axis]).sum();
-        let to = Array::new(self.name(), inputs[0].dtype, &shape)?;
+        let to = inputs[0].beside(self.name(), inputs[0].dtype, &shape)?;
         let mut start = 0;
         for input in inputs {
             let len = input.shape()[axis];

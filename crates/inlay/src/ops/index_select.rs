@@ -51,7 +51,7 @@ impl Op for IndexSelect {
         let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
         let mut shape = x.shape().to_vec();
         shape[axis] = index.layout.numel();
-        let to = Array::new(op, x.dtype, &shape)?;
+        let to = x.beside(op, x.dtype, &shape)?;
         device::gather_rows(&to, x, axis, &positions)?;
         Ok(to)
     }

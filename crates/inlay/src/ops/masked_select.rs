@@ -33,7 +33,7 @@ impl Op for MaskedSelect {
         let [x, mask] = inputs else { unreachable!("two inputs") };
         let mask = stretch(self.name(), "mask", mask, x.shape())?;
         let bits = device::bits(&mask)?;
-        let to = Array::new(self.name(), x.dtype, &[bits.ones()?])?;
+        let to = x.beside(self.name(), x.dtype, &[bits.ones()?])?;
         device::compress(&to, x, &bits)?;
         Ok(to)
     }

@@ -37,7 +37,7 @@ impl Op for CheckedIndex {
         let [index] = inputs else { unreachable!("one input") };
         let positions =
             device::positions(self.name(), "index", index, self.axis, known(self.size))?;
-        let to = Array::new(self.name(), DType::I64, index.shape())?;
+        let to = index.beside(self.name(), DType::I64, index.shape())?;
         device::store_positions(&to, &positions)?;
         Ok(to)
     }

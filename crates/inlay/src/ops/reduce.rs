@@ -90,7 +90,7 @@ impl Op for Reduction {
         let [x] = inputs else { unreachable!("one input") };
         let over = self.over(x.shape().len())?;
         let meta = self.infer(&[x.meta()])?;
-        let to = Array::new(self.name(), meta.dtype, &super::broadcast::sizes(&meta.shape))?;
+        let to = x.beside(self.name(), meta.dtype, &super::broadcast::sizes(&meta.shape))?;
         // The kernel wants the summed axes gone; with `keepdim` they are there with size 1.
         let mut layout = to.layout.clone();
         if self.keepdim {

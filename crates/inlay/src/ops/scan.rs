@@ -38,7 +38,7 @@ impl Op for Neighbours {
     fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
         let [index] = inputs else { unreachable!("one input") };
         let positions = device::positions(self.name(), "index", index, 0, known(self.places))?;
-        let to = Array::new(self.name(), DType::I64, index.shape())?;
+        let to = index.beside(self.name(), DType::I64, index.shape())?;
         device::neighbours(&to, &positions, known(self.places), self.backwards)?;
         Ok(to)
     }

@@ -259,7 +259,7 @@ impl Op for Winners {
         let [x, index] = inputs else { unreachable!("two inputs") };
         let places = x.shape()[self.axis];
         let positions = device::positions(self.name(), "index", index, self.axis, places)?;
-        let to = Array::new(self.name(), DType::Bool, index.shape())?;
+        let to = index.beside(self.name(), DType::Bool, index.shape())?;
         let along = if self.of_rows { 0 } else { self.axis };
         device::winning_elements(&to, &positions, along, places)?;
         Ok(to)

@@ -141,7 +141,7 @@ impl Op for ShrinkTo {
             .filter(|(_, over)| !**over)
             .map(|(&size, _)| size)
             .collect();
-        let to = Array::new(self.name(), x.dtype, &kept)?;
+        let to = x.beside(self.name(), x.dtype, &kept)?;
         device::fold(Fold::Sum, &to, x, &over)?;
         reshaped(self.name(), &to, &shape)
     }

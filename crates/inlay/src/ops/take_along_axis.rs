@@ -66,7 +66,7 @@ impl Op for TakeAlongAxis {
         shape[axis] = index.shape()[axis];
         let layout = index.layout.broadcast_to(&shape);
         let layout = layout.unwrap_or_else(|| unreachable!("inference has seen the shapes"));
-        let to = Array::new(op, x.dtype, &shape)?;
+        let to = x.beside(op, x.dtype, &shape)?;
         // Off the axis only the part of x that the index covers is read.
         shape[axis] = x.shape()[axis];
         let part = inlay_core::Layout::strided(

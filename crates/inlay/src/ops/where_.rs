@@ -39,7 +39,7 @@ impl Op for Where {
         let [condition, x, y] = inputs else { unreachable!("three inputs") };
         let op = self.name();
         let meta = self.infer(&[condition.meta(), x.meta(), y.meta()])?;
-        let to = Array::new(op, meta.dtype, &sizes(&meta.shape))?;
+        let to = x.beside(op, meta.dtype, &sizes(&meta.shape))?;
         let condition = stretch(op, "condition", condition, to.shape())?;
         let (x, y) = (stretch(op, "x", x, to.shape())?, stretch(op, "y", y, to.shape())?);
         device::select(&to, &condition, &x, Some(&y))?;
