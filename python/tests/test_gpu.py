@@ -360,3 +360,37 @@ def test_small_windows_give_the_same(window: int) -> None:
         INLAY_GPU_WINDOW=str(window),
     )
     assert (ran.returncode, ran.stdout) == (0, "done\n"), ran.stderr
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mul", "mean", "amax"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_a_million_entries_of_one_place(reduce: str, dtype: str) -> None:
+    """Software devices end loops early; so many entries are taken in parts."""
+    rng = np.random.default_rng(5)
+    updates = (rng.random(1_200_000) + 0.5).astype(dtype)
+    index = np.where(rng.random(updates.size) < 0.99, 1, rng.integers(0, 5, updates.size))
+    x = np.ones(5, dtype)
+    wanted = inlay.scatter(x, index, updates, False, 0, reduce, include_self=True)
+    got = gpu_tensor(x).scatter(index, updates, False, 0, reduce, include_self=True)
+    assert np.array_equal(got.cpu().numpy(), wanted)
+    many = np.ones(updates.size * 2, dtype)  # more places than entries: another way
+    y = gpu_tensor(many)
+    y.scatter_(index, updates, False, 0, reduce)
+    inlay.scatter_(many, index, updates, False, 0, reduce)
+    assert np.array_equal(y.cpu().numpy(), many)
+
+
+def test_gradients_of_long_products() -> None:
+    rng = np.random.default_rng(6)
+    updates = rng.choice([-1.0, 1.0, 0.5, 2.0], 150_000).astype("f4")
+    index = np.where(rng.random(updates.size) < 0.9, 0, 1)
+    found = []
+    for device in ("cpu", "gpu"):
+        x = inlay.to_tensor(np.array([2.0, 3.0], "f4"), stop_gradient=False, device=device)
+        u = inlay.to_tensor(updates, stop_gradient=False, device=device)
+        y = x.scatter(index, u, False, 0, "mul", include_self=True).sum()
+        # The second way is made of chains, which can be differentiated again.
+        recorded = inlay.grad(y, [x, u], retain_graph=True, create_graph=True)
+        found.append([*recorded, *inlay.grad(y, [x, u])])
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one.cpu().numpy(), other.cpu().numpy(), equal_nan=True)

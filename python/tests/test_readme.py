@@ -8,7 +8,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 15), ("docs/static.md", 6), ("docs/gpu.md", 5)])
+PAGES = [("README.md", 15), ("docs/static.md", 6), ("docs/gpu.md", 5)]
+
+
+@pytest.mark.parametrize(("page", "least"), PAGES)
 def test_examples_give_what_they_show(page, least):
     text = (ROOT / page).read_text()
     examples = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)

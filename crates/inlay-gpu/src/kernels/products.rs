@@ -13,6 +13,10 @@ use crate::memory::Buffer;
 use crate::numbers::wide_size;
 use crate::shader::{Access, Kernel};
 
+/// Factors of a place that a thread takes at a time: a device in software ends loops after 65,535
+/// steps and says nothing.
+const SPAN: u32 = 1 << 15;
+
 /// The dtype of twice the precision, if there is one.
 fn precise(dtype: DType) -> DType {
     match dtype {
@@ -70,31 +74,40 @@ pub fn products_of_others(
     let width = elements / entries;
     let sorted = sort::sort(index.words(), entries, g.layout.shape()[axis])?;
     let wide = wide_size(precise(to.dtype));
-    let kept = Buffer::on(gpu, elements as usize * wide)?;
+    let room = || Buffer::on(gpu, elements as usize * wide);
+    let (kept, carry) = (room()?, room()?);
     let own = first.unwrap_or(g);
     let [to_rows, g_rows, x_rows, own_rows] =
         [to, g, x, own].map(|view| axis_first(view.layout, axis));
-    let mut kernel = Kernel::new("others", include_str!("products_of_others.wgsl"), to.buffer)
-        .precise(to.dtype)
-        .constant("OWN", first.is_some().into())
-        .params(&[width, entries])
-        .words("keys", &sorted.keys)
-        .words("order", &sorted.order)
-        .read("g", View { layout: &g_rows, ..g })?
-        .read("x", View { layout: &x_rows, ..x })?;
-    kernel = match first {
-        Some(own) => kernel.read("own", View { layout: &own_rows, ..own })?,
-        None => kernel.with(
-            "alone",
-            "fn load_own(i: u32) -> Word { return Word(); }\n\
-             fn at_own(i: u32) -> u32 { return i; }\n",
-        ),
-    };
-    kernel
-        .operand("kept", &kept, wide, Access::Write)
-        .operand("to", to.buffer, to.size(), Access::Put)
-        .block("to", View { layout: &to_rows, ..to })?
-        .run(elements)
+    let parts = 0..entries.div_ceil(SPAN);
+    for (back, part) in parts.clone().map(|part| (0, part)).chain(parts.map(|part| (1, part))) {
+        let mut kernel = Kernel::new("others", include_str!("products_of_others.wgsl"), to.buffer)
+            .precise(to.dtype)
+            .with("", include_str!("reduce_entries.wgsl"))
+            .constant("OWN", first.is_some().into())
+            .constant("BACK", back)
+            .constant("SPAN", SPAN)
+            .params(&[width, entries, part])
+            .words("keys", &sorted.keys)
+            .words("order", &sorted.order)
+            .read("g", View { layout: &g_rows, ..g })?
+            .read("x", View { layout: &x_rows, ..x })?;
+        kernel = match first {
+            Some(own) => kernel.read("own", View { layout: &own_rows, ..own })?,
+            None => kernel.with(
+                "alone",
+                "fn load_own(i: u32) -> Word { return Word(); }\n\
+                 fn at_own(i: u32) -> u32 { return i; }\n",
+            ),
+        };
+        kernel
+            .operand("kept", &kept, wide, Access::Write)
+            .operand("carry", &carry, wide, Access::Write)
+            .operand("to", to.buffer, to.size(), Access::Put)
+            .block("to", View { layout: &to_rows, ..to })?
+            .run(elements)?;
+    }
+    Ok(())
 }
 
 /// `to` is the gradient `g`, times the conjugate of all rows of `x` that name its place.
@@ -116,11 +129,22 @@ pub fn products_of_all(
     }
     let sorted = sort::sort(index.words(), entries, g.layout.shape()[axis])?;
     let [to_rows, x_rows] = [to, x].map(|view| axis_first(view.layout, axis));
-    Kernel::new("all", include_str!("products_of_all.wgsl"), to.buffer)
-        .precise(to.dtype)
-        .params(&[elements / entries, entries])
-        .words("keys", &sorted.keys)
-        .words("order", &sorted.order)
-        .read("x", View { layout: &x_rows, ..x })?
-        .put(View { layout: &to_rows, ..to }, elements)
+    let gpu = to.buffer.gpu();
+    let wide = wide_size(precise(to.dtype));
+    let carry = Buffer::on(gpu, elements as usize * wide)?;
+    for part in 0..entries.div_ceil(SPAN) {
+        Kernel::new("all", include_str!("products_of_all.wgsl"), to.buffer)
+            .precise(to.dtype)
+            .with("", include_str!("reduce_entries.wgsl"))
+            .constant("SPAN", SPAN)
+            .params(&[elements / entries, entries, part])
+            .words("keys", &sorted.keys)
+            .words("order", &sorted.order)
+            .read("x", View { layout: &x_rows, ..x })?
+            .operand("carry", &carry, wide, Access::Write)
+            .operand("to", to.buffer, to.size(), Access::Put)
+            .block("to", View { layout: &to_rows, ..to })?
+            .run(elements)?;
+    }
+    Ok(())
 }

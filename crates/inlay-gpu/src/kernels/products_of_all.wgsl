@@ -1,17 +1,36 @@
-// A place's gradient times all of its factors, by the thread that has the first of them.
+// A place's gradient times all of its factors, by the thread that has the first of them; a part of
+// each place at a time.
 fn factor(at: u32, column: u32) -> N { return up(load_x(at_x(load_order(at) * own(0u) + column))); }
-fn keep(i: u32) -> bool {
-    let at = i / own(0u);
-    return at == 0u || load_keys(at - 1u) != load_keys(at);
-}
-fn place(i: u32) -> u32 { return at_to(load_keys(i / own(0u)) * own(0u) + i % own(0u)); }
-fn value(i: u32) -> Word {
-    let column = i % own(0u);
-    let head = i / own(0u);
-    let key = load_keys(head);
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(num_workgroups) groups: vec3<u32>,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let i = thread(group, groups, local);
+    if (i >= threads() || failed()) { return; }
+    if (head_of(i) == 0u) { return; }
+    let head = head_of(i) - 1u;
+    let end = end_of(i);
+    let skip = own(2u) * SPAN;
+    if (end - head <= skip) { return; }
+    let column = column_of(i);
     var product = factor(head, column);
-    for (var at = head + 1u; at < own(1u) && load_keys(at) == key; at++) {
-        product = mul(product, factor(at, column));
+    var at = head + 1u;
+    if (own(2u) > 0u) {
+        product = wide_num(carry_word(i));
+        at = head + skip;
     }
-    return down(mul(up(load_to(place(i))), conj(product)));
+    let stop = min(end, head + skip + SPAN);
+    while (at < stop) {
+        product = mul(product, factor(at, column));
+        at++;
+    }
+    if (stop < end) {
+        set_carry(i, wide_raw(product));
+    } else {
+        let to = place(i);
+        put_to(to, down(mul(up(load_to(to)), conj(product))));
+    }
 }

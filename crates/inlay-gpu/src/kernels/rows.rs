@@ -2,7 +2,7 @@
 //!
 //! With the axis in front, element `c` of row `r` is element `r * width + c`, wherever it lies.
 
-use inlay_core::{Combine, Layout, Reduce, Result};
+use inlay_core::{Combine, DType, Kind, Layout, Reduce, Result};
 
 use super::elements::gather;
 use super::positions::winners;
@@ -10,7 +10,8 @@ use super::{Positions, sort};
 use crate::View;
 use crate::layout::count;
 use crate::memory::Buffer;
-use crate::shader::Kernel;
+use crate::numbers::wide_size;
+use crate::shader::{Access, Kernel};
 
 /// `to[i] = from[index[i]]` along `axis`.
 ///
@@ -139,26 +140,72 @@ impl<'a> Call<'a> {
     }
 
     fn reduce(&self, sorted: &sort::Sorted, reduce: Reduce, include_self: bool) -> Result<()> {
-        let (name, text) = reduction(reduce);
-        if self.by_place() {
-            let ends = sorted.ends(self.entries, self.places)?;
-            return self
-                .kernel("reduce_places", include_str!("reduce_places.wgsl"))?
+        let (by_place, own) = (self.by_place(), u32::from(include_self));
+        let ends = by_place.then(|| sorted.ends(self.entries, self.places)).transpose()?;
+        let elements = self.width * if by_place { self.places } else { self.entries };
+        let (size, kept) = accumulator(reduce, self.to.dtype);
+        let parts = (self.entries.saturating_sub(1)) / SPAN;
+        let acc = match parts {
+            0 => None,
+            _ => Some(Buffer::on(self.to.buffer.gpu(), elements as usize * size)?),
+        };
+        let kernel = |name, body| {
+            let (how, text) = reduction(reduce);
+            let kernel = self
+                .kernel(name, body)?
                 .numbers(self.to.dtype)
-                .with(name, text)
-                .constant("OWN", include_self.into())
-                .words("order", &sorted.order)
-                .words("ends", &ends)
-                .to(self.to);
+                .with(how, text)
+                .with(kept.0, kept.1)
+                .with("", include_str!("segment.wgsl"))
+                .constant("OWN", own)
+                .constant("SPAN", SPAN)
+                .words("order", &sorted.order);
+            Ok::<_, inlay_core::Error>(match &ends {
+                Some(ends) => {
+                    kernel.with("places", include_str!("reduce_places.wgsl")).words("ends", ends)
+                }
+                None => kernel
+                    .with("entries", include_str!("reduce_entries.wgsl"))
+                    .words("keys", &sorted.keys),
+            })
+        };
+        for part in 0..parts {
+            let Some(acc) = &acc else { unreachable!("there are parts") };
+            let mut kernel = kernel("reduce_part", include_str!("reduce_part.wgsl"))?;
+            if by_place {
+                kernel = kernel.with("at", "fn place(i: u32) -> u32 { return at_to(i); }\n");
+            }
+            kernel
+                .with("", "fn here(i: u32) -> u32 { return place(i); }\n")
+                .params(&[part])
+                .operand("acc", acc, size, Access::Write)
+                .read("to", self.to)?
+                .run(elements)?;
         }
-        self.kernel("reduce", include_str!("reduce.wgsl"))?
-            .numbers(self.to.dtype)
-            .with(name, text)
-            .constant("OWN", include_self.into())
-            .words("keys", &sorted.keys)
-            .words("order", &sorted.order)
-            .put(self.to, self.threads()?)
+        let mut kernel = kernel("reduce_end", include_str!("reduce_end.wgsl"))?;
+        kernel = match &acc {
+            Some(acc) => kernel.operand("acc", acc, size, Access::Read),
+            None => kernel.with("whole", "fn load_acc(i: u32) -> AW { return AW(); }\n"),
+        };
+        if by_place { kernel.to(self.to) } else { kernel.put(self.to, elements) }
     }
+}
+
+/// Entries of a place that a thread joins at a time, at most. A device in software ends loops after
+/// 65,535 steps and says nothing; a step joins sixteen.
+const SPAN: u32 = 16 << 15;
+
+/// Bytes of what is accumulated, and how it is kept from part to part.
+fn accumulator(reduce: Reduce, dtype: DType) -> (usize, (&'static str, &'static str)) {
+    let whole = matches!(dtype.kind(), Kind::Integer | Kind::Bool);
+    if reduce == Reduce::Mean && whole {
+        let text = "alias AW = vec4<u32>;\nfn acc_num(w: AW) -> A { return w; }\n\
+                    fn acc_raw(a: A) -> AW { return a; }\n";
+        return (16, ("acc128", text));
+    }
+    let text = "alias AW = W;\nfn acc_num(w: AW) -> A { return wide_num(w); }\n\
+                fn acc_raw(a: A) -> AW { return wide_raw(a); }\n";
+    (wide_size(dtype), ("acc", text))
 }
 
 /// What is accumulated, and how.

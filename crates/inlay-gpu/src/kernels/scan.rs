@@ -28,14 +28,21 @@ pub fn scan_rows(
     }
     let width = count(to.layout.numel())? / rows;
     let [to_rows, a_rows, c_rows] = [to, a, c].map(|view| axis_first(view.layout, axis));
-    Kernel::new("scan", include_str!("scan.wgsl"), to.buffer)
-        .numbers(to.dtype)
-        .constant("BACKWARDS", backwards.into())
-        .params(&[rows])
-        .words("p", from.words())
-        .read("a", View { layout: &a_rows, ..a })?
-        .read("c", View { layout: &c_rows, ..c })?
-        .operand("to", to.buffer, to.size(), Access::Put)
-        .block("to", View { layout: &to_rows, ..to })?
-        .run(width)
+    for start in (0..rows).step_by(SPAN as usize) {
+        Kernel::new("scan", include_str!("scan.wgsl"), to.buffer)
+            .numbers(to.dtype)
+            .constant("BACKWARDS", backwards.into())
+            .params(&[rows, start, rows.min(start + SPAN)])
+            .words("p", from.words())
+            .read("a", View { layout: &a_rows, ..a })?
+            .read("c", View { layout: &c_rows, ..c })?
+            .operand("to", to.buffer, to.size(), Access::Put)
+            .block("to", View { layout: &to_rows, ..to })?
+            .run(width)?;
+    }
+    Ok(())
 }
+
+/// Rows that a thread takes at a time: a device in software ends loops after 65,535 steps and says
+/// nothing.
+const SPAN: u32 = 1 << 15;

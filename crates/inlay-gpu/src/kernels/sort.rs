@@ -32,7 +32,8 @@ pub(super) struct Sorted {
 pub(super) fn sort(keys: &Buffer, count: u32, places: usize) -> Result<Sorted> {
     let gpu = keys.gpu();
     let room = || Buffer::on(gpu, 4 * count as usize);
-    let run = count.div_ceil(RUNS).max(RUN);
+    // No run is longer than a device in software walks, which ends loops after 65,535 steps.
+    let run = count.div_ceil(RUNS).clamp(RUN, 1 << 15);
     let runs = count.div_ceil(run);
     let bits = usize::BITS - places.saturating_sub(1).leading_zeros();
     let mut sorted: Option<Sorted> = None;
