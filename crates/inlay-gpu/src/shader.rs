@@ -279,7 +279,7 @@ impl<'a> Kernel<'a> {
             Driver::Dense => text.push_str(DENSE),
             Driver::Parts => text.push_str(PARTS),
             Driver::Put => {
-                if !self.key.contains("+place") {
+                if !self.key.split('+').any(|part| part == "place") {
                     text.push_str("fn place(i: u32) -> u32 { return at_to(i); }\n");
                 }
                 text.push_str(PUT);
@@ -359,6 +359,8 @@ impl Operand<'_> {
             let _ = writeln!(text, "fn {name}_xor(i: u32, v: u32) {{ {change} }}");
         }
         if access == Access::Atomic {
+            let add = everywhere(&|at| format!("return atomicAdd(&{at}, v);"));
+            let _ = writeln!(text, "fn {name}_add(i: u32, v: u32) -> u32 {{ {add} }}");
             let raise = everywhere(&|at| format!("atomicMax(&{at}, v);"));
             let _ = writeln!(text, "fn {name}_max(i: u32, v: u32) {{ {raise} }}");
         }

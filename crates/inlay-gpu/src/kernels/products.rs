@@ -83,7 +83,7 @@ pub fn products_of_others(
     for (back, part) in parts.clone().map(|part| (0, part)).chain(parts.map(|part| (1, part))) {
         let mut kernel = Kernel::new("others", include_str!("products_of_others.wgsl"), to.buffer)
             .precise(to.dtype)
-            .with("", include_str!("reduce_entries.wgsl"))
+            .with("", include_str!("segments.wgsl"))
             .constant("OWN", first.is_some().into())
             .constant("BACK", back)
             .constant("SPAN", SPAN)
@@ -135,7 +135,7 @@ pub fn products_of_all(
     for part in 0..entries.div_ceil(SPAN) {
         Kernel::new("all", include_str!("products_of_all.wgsl"), to.buffer)
             .precise(to.dtype)
-            .with("", include_str!("reduce_entries.wgsl"))
+            .with("", include_str!("segments.wgsl"))
             .constant("SPAN", SPAN)
             .params(&[elements / entries, entries, part])
             .words("keys", &sorted.keys)

@@ -1,7 +1,6 @@
-// The last part of a place, after which it is written.
-fn keep(i: u32) -> bool { return stays(i) || head_of(i) != 0u; }
+// The last part of a place of very many entries, after which it is written.
+fn keep(i: u32) -> bool { return head_of(i) != 0u; }
 fn value(i: u32) -> Word {
-    if (head_of(i) == 0u) { return old(i); }
     let head = head_of(i) - 1u;
     let end = end_of(i);
     let done = (end - head - 1u) / SPAN * SPAN;

@@ -1,20 +1,23 @@
-// All entries of a place, by the threads of the first of them.
-fn column_of(i: u32) -> u32 { return i % own(0u); }
-fn head_of(i: u32) -> u32 {
-    let at = i / own(0u);
-    if (at > 0u && load_keys(at - 1u) == load_keys(at)) { return 0u; }
-    return at + 1u;
-}
-// The keys are sorted: the first that is another.
-fn end_of(i: u32) -> u32 {
+// All entries of a place in index order, by the threads of the first of them. Places of very many are
+// left to others.
+fn element_of(i: u32) -> u32 { return load_keys(i / own(0u)) * own(0u) + i % own(0u); }
+fn keep(i: u32) -> bool {
     let at = i / own(0u);
     let key = load_keys(at);
-    var low = at;
-    var high = own(1u);
-    while (high - low > 1u) {
-        let middle = low + (high - low) / 2u;
-        if (load_keys(middle) == key) { low = middle; } else { high = middle; }
-    }
-    return high;
+    if (at > 0u && load_keys(at - 1u) == key) { return false; }
+    return at + LONG >= own(1u) || load_keys(at + LONG) != key;
 }
-fn place(i: u32) -> u32 { return at_to(load_keys(i / own(0u)) * own(0u) + i % own(0u)); }
+fn place(i: u32) -> u32 { return at_to(element_of(i)); }
+fn value(i: u32) -> Word {
+    let head = i / own(0u);
+    let column = i % own(0u);
+    let key = load_keys(head);
+    var acc = update(head, column);
+    if (OWN == 1u) { acc = meet(lift(num(old(i))), acc); }
+    var at = head + 1u;
+    while (at < own(1u) && load_keys(at) == key) {
+        acc = meet(acc, update(at, column));
+        at++;
+    }
+    return raw(finish(acc, at - head + OWN));
+}

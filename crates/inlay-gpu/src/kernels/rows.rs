@@ -5,7 +5,7 @@
 use inlay_core::{Combine, DType, Kind, Layout, Reduce, Result};
 
 use super::elements::gather;
-use super::positions::winners;
+use super::positions::{winners, zeros};
 use super::{Positions, sort};
 use crate::View;
 use crate::layout::count;
@@ -85,7 +85,7 @@ pub(super) fn scatter(
     };
     to.buffer.gpu().expect_arithmetic(op, to.dtype)?;
     let sorted = sort::sort(keys.words, keys.count, keys.places)?;
-    call.reduce(&sorted, reduce, include_self)
+    call.reduce(&sorted, (reduce, include_self))
 }
 
 struct Call<'a> {
@@ -139,60 +139,88 @@ impl<'a> Call<'a> {
             .put(self.to, self.threads()?)
     }
 
-    fn reduce(&self, sorted: &sort::Sorted, reduce: Reduce, include_self: bool) -> Result<()> {
-        let (by_place, own) = (self.by_place(), u32::from(include_self));
-        let ends = by_place.then(|| sorted.ends(self.entries, self.places)).transpose()?;
-        let elements = self.width * if by_place { self.places } else { self.entries };
-        let (size, kept) = accumulator(reduce, self.to.dtype);
-        let parts = (self.entries.saturating_sub(1)) / SPAN;
-        let acc = match parts {
-            0 => None,
-            _ => Some(Buffer::on(self.to.buffer.gpu(), elements as usize * size)?),
-        };
-        let kernel = |name, body| {
-            let (how, text) = reduction(reduce);
+    /// A body that reduces, and what it needs for that.
+    fn reducing<'k>(
+        &self,
+        (name, body): (&'static str, &'static str),
+        sorted: &'k sort::Sorted,
+        (reduce, include_self): (Reduce, bool),
+    ) -> Result<Kernel<'k>>
+    where
+        'a: 'k,
+    {
+        let (how, text) = reduction(reduce);
+        let kernel: Kernel<'k> = self.kernel(name, body)?;
+        Ok(kernel
+            .numbers(self.to.dtype)
+            .with(how, text)
+            .with("", include_str!("update.wgsl"))
+            .constant("OWN", include_self.into())
+            .constant("LONG", LONG)
+            .words("order", &sorted.order))
+    }
+
+    fn reduce(&self, sorted: &sort::Sorted, how: (Reduce, bool)) -> Result<()> {
+        if self.by_place() {
+            let body = ("reduce_places", include_str!("reduce_places.wgsl"));
+            let ends = sorted.ends(self.entries, self.places)?;
+            self.reducing(body, sorted, how)?.words("ends", &ends).to(self.to)?;
+        } else {
+            let body = ("reduce_entries", include_str!("reduce_entries.wgsl"));
+            let kernel = self.reducing(body, sorted, how)?.words("keys", &sorted.keys);
+            kernel.put(self.to, self.threads()?)?;
+        }
+        // As many places as may have more entries.
+        match self.entries / LONG {
+            0 => Ok(()),
+            most => self.reduce_long(sorted, how, most),
+        }
+    }
+
+    /// The places of very many entries, of which there are `most` at most.
+    fn reduce_long(&self, sorted: &sort::Sorted, how: (Reduce, bool), most: u32) -> Result<()> {
+        let list = zeros(self.to.buffer, 1 + most)?;
+        Kernel::new("long_places", include_str!("long_places.wgsl"), &list)
+            .constant("LONG", LONG)
+            .words("keys", &sorted.keys)
+            .operand("list", &list, 4, Access::Atomic)
+            .run(self.entries)?;
+        let (size, kept) = accumulator(how.0, self.to.dtype);
+        let threads = count(most as usize * self.width as usize)?;
+        let acc = Buffer::on(self.to.buffer.gpu(), threads as usize * size)?;
+        let parts = (self.entries - 1) / SPAN;
+        for part in 0..=parts {
+            let body = match part == parts {
+                true => ("reduce_end", include_str!("reduce_end.wgsl")),
+                false => ("reduce_part", include_str!("reduce_part.wgsl")),
+            };
+            let access = if part == parts { Access::Read } else { Access::Write };
             let kernel = self
-                .kernel(name, body)?
-                .numbers(self.to.dtype)
-                .with(how, text)
+                .reducing(body, sorted, how)?
                 .with(kept.0, kept.1)
                 .with("", include_str!("segment.wgsl"))
-                .constant("OWN", own)
+                .with("", include_str!("reduce_long.wgsl"))
                 .constant("SPAN", SPAN)
-                .words("order", &sorted.order);
-            Ok::<_, inlay_core::Error>(match &ends {
-                Some(ends) => {
-                    kernel.with("places", include_str!("reduce_places.wgsl")).words("ends", ends)
-                }
-                None => kernel
-                    .with("entries", include_str!("reduce_entries.wgsl"))
-                    .words("keys", &sorted.keys),
-            })
-        };
-        for part in 0..parts {
-            let Some(acc) = &acc else { unreachable!("there are parts") };
-            let mut kernel = kernel("reduce_part", include_str!("reduce_part.wgsl"))?;
-            if by_place {
-                kernel = kernel.with("at", "fn place(i: u32) -> u32 { return at_to(i); }\n");
-            }
-            kernel
-                .with("", "fn here(i: u32) -> u32 { return place(i); }\n")
                 .params(&[part])
-                .operand("acc", acc, size, Access::Write)
-                .read("to", self.to)?
-                .run(elements)?;
+                .words("keys", &sorted.keys)
+                .words("list", &list)
+                .operand("acc", &acc, size, access);
+            if part == parts {
+                kernel.put(self.to, threads)?;
+            } else {
+                let here = "fn here(i: u32) -> u32 { return place(i); }\n";
+                kernel.with("", here).read("to", self.to)?.run(threads)?;
+            }
         }
-        let mut kernel = kernel("reduce_end", include_str!("reduce_end.wgsl"))?;
-        kernel = match &acc {
-            Some(acc) => kernel.operand("acc", acc, size, Access::Read),
-            None => kernel.with("whole", "fn load_acc(i: u32) -> AW { return AW(); }\n"),
-        };
-        if by_place { kernel.to(self.to) } else { kernel.put(self.to, elements) }
+        Ok(())
     }
 }
 
-/// Entries of a place that a thread joins at a time, at most. A device in software ends loops after
-/// 65,535 steps and says nothing; a step joins sixteen.
+/// Entries of a place from which it is done apart. A device in software ends loops after 65,535 steps
+/// and says nothing.
+const LONG: u32 = 1 << 15;
+
+/// Entries that a thread joins at a time then: sixteen a step.
 const SPAN: u32 = 16 << 15;
 
 /// Bytes of what is accumulated, and how it is kept from part to part.

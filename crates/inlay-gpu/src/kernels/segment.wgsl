@@ -1,9 +1,5 @@
-// Entries of a place, in the sorted order, joined one after the other. No thread takes more steps at a
-// time than SPAN asks for: what a place has beyond is done in parts, one submission's kernels each.
-
-fn update(at: u32, column: u32) -> A {
-    return lift(num(load_u(at_u(load_order(at) * own(0u) + column))));
-}
+// Very many entries of a place, in the sorted order, joined one after the other. No thread takes more
+// at a time than SPAN: what a place has beyond is done in parts, a kernel each.
 
 // Sixteen at a time, for steps of a loop are what is counted.
 fn accumulate(start: A, head: u32, end: u32, column: u32) -> A {
