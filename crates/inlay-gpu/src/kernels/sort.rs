@@ -18,6 +18,9 @@ const DIGITS: u32 = 1 << DIGIT;
 /// Entries of a thread, at least: there is a count for each digit of each run.
 const RUN: u32 = 256;
 
+/// Entries up to which each counts those before it: one kernel instead of six for each digit.
+const FEW: u32 = 256;
+
 /// Runs, at most: enough for every core of a large device.
 const RUNS: u32 = 1 << 14;
 
@@ -32,6 +35,15 @@ pub(super) struct Sorted {
 pub(super) fn sort(keys: &Buffer, count: u32, places: usize) -> Result<Sorted> {
     let gpu = keys.gpu();
     let room = || Buffer::on(gpu, 4 * count as usize);
+    if count <= FEW {
+        let sorted = Sorted { keys: room()?, order: room()? };
+        Kernel::new("rank_keys", include_str!("rank_keys.wgsl"), keys)
+            .words("keys", keys)
+            .operand("to_keys", &sorted.keys, 4, Access::Write)
+            .operand("to_order", &sorted.order, 4, Access::Write)
+            .run(count)?;
+        return Ok(sorted);
+    }
     // No run is longer than a device in software walks, which ends loops after 65,535 steps.
     let run = count.div_ceil(RUNS).clamp(RUN, 1 << 15);
     let runs = count.div_ceil(run);
