@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+import inlay
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks import inputs, limit, record, reference, rows, table
-from benchmarks.roads import Lines, inlay_, inlay_numpy_, inlay_static_, lap, numpy_
+from benchmarks.roads import Lines, inlay_, inlay_gpu_, inlay_numpy_, inlay_static_, lap, numpy_
 
 SCALE = 0.002
 ROWS = [row.scaled(SCALE) for row in rows.load()]
+GPU_ROWS = [row.scaled(SCALE) for row in rows.load("gpu")]
 EXPECTED = ("result", "grad_x", "grad_values")
 
 each_row = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
@@ -39,6 +43,8 @@ def test_a_part_is_chosen_by_name_or_group() -> None:
     assert {row.op for row in rows.load("masked_fill")} == {"masked_fill"}
     assert {row.group for row in rows.load("growth")} == {"growth"}
     assert rows.load("no such thing") == []
+    assert {row.group for row in rows.load("gpu")} == {"gpu"}
+    assert not any(row.group == "gpu" for row in rows.load())
 
 
 def test_tables_cross_and_lists_go_together() -> None:
@@ -59,12 +65,24 @@ def test_rows_come_back_from_json() -> None:
 
 @each_row
 def test_roads_lead_to_the_reference(row: rows.Row, tmp_path: Path) -> None:
+    static = row.op in rows.CHAINS
+    lead(row, tmp_path, (inlay_, inlay_static_) if static else (inlay_, inlay_numpy_, numpy_))
+
+
+@pytest.mark.parametrize("row", GPU_ROWS, ids=[row.name for row in GPU_ROWS])
+def test_roads_on_the_gpu_lead_to_the_reference(row: rows.Row, tmp_path: Path) -> None:
+    try:
+        lead(row, tmp_path, (inlay_gpu_,))
+    finally:
+        inlay.set_device("cpu")
+
+
+def lead(row: rows.Row, folder: Path, libraries: tuple[ModuleType, ...]) -> None:
     arrays = reference.given(row, inputs.build(row))
     expected = reference.results(row, arrays)
-    inputs.save(tmp_path, inputs.laid(arrays, row))
-    bases = inputs.load(tmp_path, row)
-    static = row.op in rows.CHAINS
-    for library in (inlay_, inlay_static_) if static else (inlay_, inlay_numpy_, numpy_):
+    inputs.save(folder, inputs.laid(arrays, row))
+    bases = inputs.load(folder, row)
+    for library in libraries:
         names = library.roads(row, library.tensors(bases, row))
         assert names or row.mode == "backward" or row.op == "build_program"
         for name in names:
