@@ -39,6 +39,7 @@ class _GpuMemoryStats(TypedDict):
     cached: int
     fresh: int
     reused: int
+    submissions: int
 
 class _Device(TypedDict):
     device: str

@@ -143,7 +143,58 @@ def test_buffers_are_used_again() -> None:
     assert inlay.gpu_memory_stats()["cached"] == 0  # type: ignore[index]
 
 
+def submissions() -> int:
+    stats = inlay.gpu_memory_stats()
+    assert stats is not None
+    return stats["submissions"]
+
+
+def test_a_call_and_a_program_are_one_submission() -> None:
+    x, index = gpu_tensor(np.zeros((9, 2), "f4")), gpu_tensor([0, 3])
+    updates, mask = gpu_tensor([[1.0, 2.0], [3.0, 4.0]]), gpu_tensor(np.ones((9, 2), bool))
+    for call in (
+        lambda: x.scatter_(index, updates),
+        lambda: x.scatter_(index, updates, overwrite=False, reduce="mean"),
+        lambda: x.slice_scatter(updates, [0], [1], [3], [1]),
+        lambda: x.masked_scatter(mask, x),
+    ):
+        before = submissions()
+        call()
+        assert submissions() - before == 1
+    program = static.Program()
+    with static.program_guard(program):
+        y = static.data("x", [None, 2], "float32")
+        for _ in range(50):
+            y = y.scatter(index.cpu(), updates.cpu()).index_fill(index.cpu(), 0, 3.0) + 1
+    executor = static.Executor()
+    executor.run(program, {"x": x}, [y], return_numpy=False)
+    before = submissions()
+    executor.run(program, {"x": x}, [y], return_numpy=False)
+    assert submissions() - before == 1
+
+
 # Errors.
+
+
+def test_a_device_without_64_bit_floats_says_so() -> None:
+    ran = in_a_process(
+        """
+        import numpy as np, inlay
+        assert not inlay.devices()[1]["float64"]
+        x = inlay.to_tensor(np.arange(6.0).reshape(2, 3), device="gpu")
+        assert x.slice_scatter(x[:1], [0], [1], [2], [1]).tolist() == [[0, 1, 2], [0, 1, 2]]
+        assert x.cast("float32").tolist() == x.tolist()
+        assert (x.cast("float32") + 1).tolist() == [[1, 2, 3], [4, 5, 6]]
+        try:
+            x + x
+        except TypeError as error:
+            print(error)
+        """,
+        INLAY_GPU_PLAIN="1",
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "add: " in ran.stdout
+    assert "can't compute with float64: it lacks shader-f64" in ran.stdout
 
 
 def test_a_failed_call_in_place_writes_nothing() -> None:

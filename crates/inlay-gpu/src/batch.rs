@@ -7,6 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use inlay_core::{Error, Result};
 
@@ -396,6 +397,7 @@ impl Batch {
             }
             gpu.queue.submit([encoder.finish()])
         })?;
+        gpu.pool.submissions.fetch_add(1, Ordering::Relaxed);
         gpu.pool.give(arena);
         gpu.pool.give(status);
         let Some(staging) = staging else { return Ok(None) };

@@ -32,6 +32,7 @@ pub(crate) struct Pool {
     staging: Mutex<Vec<wgpu::Buffer>>,
     reused: AtomicU64,
     made: AtomicU64,
+    pub(crate) submissions: AtomicU64,
 }
 
 #[derive(Default)]
@@ -43,7 +44,7 @@ struct Waiting {
 /// Bytes that wait at most: a quarter of a small card's memory.
 const KEEP: u64 = 512 << 20;
 
-/// What the device's pool has done so far.
+/// What the device's pool, and the device, have done so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolStats {
     /// Bytes that wait to be used again.
@@ -52,14 +53,18 @@ pub struct PoolStats {
     pub reused: u64,
     /// Buffers that were made.
     pub made: u64,
+    /// Batches that were submitted.
+    pub submissions: u64,
 }
 
 /// What the pool of the device has done, if one is open.
 pub fn pool_stats() -> Option<PoolStats> {
     let gpu = opened()?;
     let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    let Pool { free, reused, made, .. } = &gpu.pool;
-    Some(PoolStats { cached: locked(free).bytes, reused: get(reused), made: get(made) })
+    let Pool { free, reused, made, submissions, .. } = &gpu.pool;
+    let cached = locked(free).bytes;
+    let (reused, made, submissions) = (get(reused), get(made), get(submissions));
+    Some(PoolStats { cached, reused, made, submissions })
 }
 
 /// Gives what waits back to the device, if one is open.

@@ -108,7 +108,7 @@ fn synchronize(py: Python<'_>) -> PyResult<()> {
 /// What the GPU's memory pool holds and has done, as a dict; None as long as no GPU is open.
 ///
 /// ``cached`` are bytes that wait to be used again; ``fresh`` and ``reused`` count buffers that were
-/// made and buffers that served again.
+/// made and buffers that served again, ``submissions`` what was submitted to the device.
 #[pyfunction]
 fn gpu_memory_stats(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
     #[cfg(feature = "gpu")]
@@ -117,6 +117,7 @@ fn gpu_memory_stats(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
         dict.set_item("cached", stats.cached)?;
         dict.set_item("fresh", stats.made)?;
         dict.set_item("reused", stats.reused)?;
+        dict.set_item("submissions", stats.submissions)?;
         return Ok(Some(dict));
     }
     let _ = py;
