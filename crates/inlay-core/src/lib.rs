@@ -9,6 +9,7 @@ mod error;
 mod layout;
 mod meta;
 mod slice;
+mod version;
 mod words;
 
 pub use dim::{Dim, Symbol};
@@ -17,4 +18,5 @@ pub use error::{Error, ErrorKind, Result, ShapeText};
 pub use layout::{Layout, Shape, Strides};
 pub use meta::{Dims, Meta, axis_of, broadcast_dims, expect_shape, may_equal};
 pub use slice::{ResolvedSlice, Slice};
+pub use version::Versions;
 pub use words::{Arithmetic, Combine, Comparison, Fold, Reduce, Triangle, Unary};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use inlay_core::{Error, Result};
+use inlay_core::{Error, Result, Versions};
 
 use crate::batch;
 use crate::device::{Gpu, current, locked, opened};
@@ -19,8 +19,7 @@ struct Shared {
     raw: wgpu::Buffer,
     /// The bytes that were asked for; `raw` has more.
     len: usize,
-    version: AtomicU64,
-    recorded: AtomicU64,
+    versions: Versions,
     gpu: Arc<Gpu>,
 }
 
@@ -181,8 +180,7 @@ impl Buffer {
             Some(raw) => raw,
             None => gpu.pool.take(gpu, len)?,
         };
-        let (version, recorded) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Buffer(Arc::new(Shared { raw, len, version, recorded, gpu: gpu.clone() })))
+        Ok(Buffer(Arc::new(Shared { raw, len, versions: Versions::new(), gpu: gpu.clone() })))
     }
 
     pub(crate) fn raw(&self) -> &wgpu::Buffer {
@@ -213,22 +211,9 @@ impl Buffer {
         self.0.len == 0
     }
 
-    /// How often the bytes were written in place, as far as [`Buffer::count_write`] was told.
-    pub fn version(&self) -> u64 {
-        self.0.version.load(Ordering::Acquire)
-    }
-
-    /// Counts a write in place, and whether a gradient goes through it.
-    pub fn count_write(&self, recorded: bool) {
-        let version = self.0.version.fetch_add(1, Ordering::AcqRel) + 1;
-        if recorded {
-            self.0.recorded.fetch_max(version, Ordering::AcqRel);
-        }
-    }
-
-    /// The version of the last write that a gradient goes through, or 0.
-    pub fn recorded_version(&self) -> u64 {
-        self.0.recorded.load(Ordering::Acquire)
+    /// How often the bytes were written in place.
+    pub fn versions(&self) -> &Versions {
+        &self.0.versions
     }
 
     /// A number that differs between buffers that live at the same time.

@@ -47,7 +47,7 @@ struct Operand<'a> {
 /// What calls the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Driver {
-    /// The body has its own `main`.
+    /// The body's own `work(i)`.
     Own,
     /// `to[i] = value(i)` for all elements of a dense destination.
     Dense,
@@ -71,6 +71,7 @@ pub(crate) struct Kernel<'a> {
 }
 
 const HEAD: &str = include_str!("shader/head.wgsl");
+const MAIN: &str = include_str!("shader/main.wgsl");
 const DENSE: &str = include_str!("shader/dense.wgsl");
 const PARTS: &str = include_str!("shader/parts.wgsl");
 const PUT: &str = include_str!("shader/put.wgsl");
@@ -190,7 +191,7 @@ impl<'a> Kernel<'a> {
         self.operand("to", to.buffer, to.size(), Access::Put).block("to", to)?.launch(threads, 0)
     }
 
-    /// Runs the body's own `main` in `threads` threads.
+    /// Runs the body's own `work(i)` in `threads` threads.
     pub(crate) fn run(self, threads: u32) -> Result<()> {
         self.launch(threads, 0)
     }
@@ -289,6 +290,7 @@ impl<'a> Kernel<'a> {
         if self.driver != Driver::Own && !text.contains("fn keep(") {
             text.push_str("fn keep(i: u32) -> bool { return true; }\n");
         }
+        text.push_str(MAIN);
         text
     }
 }

@@ -1,6 +1,6 @@
 //! The memory of an array, on whichever device it is.
 
-use inlay_core::{Layout, Result};
+use inlay_core::{Layout, Result, Versions};
 
 use crate::device::Device;
 
@@ -75,22 +75,27 @@ impl Buffer {
         either!(self, buffer => buffer.len())
     }
 
+    #[inline]
+    fn versions(&self) -> &Versions {
+        either!(self, buffer => buffer.versions())
+    }
+
     /// How often the bytes were written in place.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
-        either!(self, buffer => buffer.version())
+        self.versions().current()
     }
 
     /// Counts a write in place, and whether a gradient goes through it.
     #[inline]
     pub(crate) fn count_write(&self, recorded: bool) {
-        either!(self, buffer => buffer.count_write(recorded));
+        self.versions().count_write(recorded);
     }
 
     /// The version of the last write that a gradient goes through, or 0.
     #[inline]
     pub(crate) fn recorded_version(&self) -> u64 {
-        either!(self, buffer => buffer.recorded_version())
+        self.versions().recorded()
     }
 
     /// A number that differs between buffers that live at the same time.

@@ -6,10 +6,10 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use inlay_core::{DType, Error, Layout, Result};
+use inlay_core::{DType, Error, Layout, Result, Versions};
 
 use super::block::{Block, PADDING, head_of};
 use super::pool;
@@ -28,9 +28,7 @@ struct Shared<O: ?Sized> {
     writable: bool,
     lock: RwLock<()>,
     /// How often the bytes were written in place.
-    version: AtomicU64,
-    /// The version of the last write that a gradient goes through.
-    recorded: AtomicU64,
+    versions: Versions,
     /// Dropped with the last handle.
     owner: O,
 }
@@ -93,8 +91,7 @@ impl<O: Owner + 'static> Shared<O> {
             len,
             writable,
             lock: RwLock::new(()),
-            version: AtomicU64::new(0),
-            recorded: AtomicU64::new(0),
+            versions: Versions::new(),
             owner,
         })
     }
@@ -168,22 +165,9 @@ impl Buffer {
         self.0.writable
     }
 
-    /// How often the bytes were written in place, as far as [`Buffer::count_write`] was told.
-    pub fn version(&self) -> u64 {
-        self.0.version.load(Ordering::Acquire)
-    }
-
-    /// Counts a write in place, and whether a gradient goes through it.
-    pub fn count_write(&self, recorded: bool) {
-        let version = self.0.version.fetch_add(1, Ordering::AcqRel) + 1;
-        if recorded {
-            self.0.recorded.fetch_max(version, Ordering::AcqRel);
-        }
-    }
-
-    /// The version of the last write that a gradient goes through, or 0.
-    pub fn recorded_version(&self) -> u64 {
-        self.0.recorded.load(Ordering::Acquire)
+    /// How often the bytes were written in place.
+    pub fn versions(&self) -> &Versions {
+        &self.0.versions
     }
 
     /// A number that differs between buffers that live at the same time.

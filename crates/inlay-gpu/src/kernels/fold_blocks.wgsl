@@ -1,12 +1,5 @@
 // A block of what becomes one element, lane by lane.
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let i = thread(group, groups, local);
-    if (i >= threads() || failed()) { return; }
+fn work(i: u32) {
     let base = at_kept(i / own(0u));
     let start = (i % own(0u)) * BLOCK;
     let end = min(start + BLOCK, own(1u));

@@ -1,17 +1,10 @@
 // 32 elements as bits, and how many of them are true; one word more for their sum.
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let i = thread(group, groups, local);
-    if (i >= threads() || failed()) { return; }
+fn work(i: u32) {
     var bits = 0u;
     if (DENSE == 1u) {
         // Four elements a word.
         for (var k = 0u; k < 8u; k++) {
-            let left = select(own(0u) - min(i * 32u + k * 4u, own(0u)), 4u, i * 32u + k * 4u + 4u <= own(0u));
+            let left = min(own(0u) - min(i * 32u + k * 4u, own(0u)), 4u);
             if (left == 0u) { break; }
             let word = a_word(own(1u) + i * 8u + k);
             for (var part = 0u; part < left; part++) {

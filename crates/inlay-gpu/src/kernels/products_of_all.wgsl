@@ -2,14 +2,7 @@
 // each place at a time.
 fn factor(at: u32, column: u32) -> N { return up(load_x(at_x(load_order(at) * own(0u) + column))); }
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let i = thread(group, groups, local);
-    if (i >= threads() || failed()) { return; }
+fn work(i: u32) {
     if (head_of(i) == 0u) { return; }
     let head = head_of(i) - 1u;
     let end = end_of(i);

@@ -3,14 +3,7 @@
 fn factor(element: u32) -> N { return up(load_x(at_x(element))); }
 fn times(a: N, b: N) -> N { return plain_zero(mul(a, b)); }
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let i = thread(group, groups, local);
-    if (i >= threads() || failed()) { return; }
+fn work(i: u32) {
     let width = own(0u);
     let column = column_of(i);
     if (head_of(i) == 0u) { return; }

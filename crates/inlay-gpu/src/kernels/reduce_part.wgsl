@@ -1,12 +1,5 @@
 // One more part of the places that have more.
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let i = thread(group, groups, local);
-    if (i >= threads() || failed()) { return; }
+fn work(i: u32) {
     if (head_of(i) == 0u) { return; }
     let head = head_of(i) - 1u;
     let part = own(2u);

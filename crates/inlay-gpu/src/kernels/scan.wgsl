@@ -1,12 +1,5 @@
 // A column of a chain, row by row.
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let i = thread(group, groups, local);
-    if (i >= threads() || failed()) { return; }
+fn work(i: u32) {
     let rows = own(0u);
     let width = threads();
     for (var step = own(1u); step < own(2u); step++) {

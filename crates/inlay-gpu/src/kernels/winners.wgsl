@@ -1,11 +1,4 @@
 // The last entry that names a place, plus 1.
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let i = thread(group, groups, local);
-    if (i >= threads() || failed()) { return; }
+fn work(i: u32) {
     table_max(load_keys(i), i + 1u);
 }

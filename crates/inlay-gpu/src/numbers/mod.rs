@@ -13,8 +13,7 @@ fn class(dtype: DType) -> (&'static str, &'static str, &'static str, usize) {
         DType::Bool => ("bool", include_str!("bool.wgsl"), order, 4),
         DType::U8 | DType::U16 | DType::U32 => ("u32", include_str!("u32.wgsl"), order, 4),
         DType::I8 | DType::I16 | DType::I32 => ("i32", include_str!("i32.wgsl"), order, 4),
-        DType::U64 => ("u64", include_str!("u64.wgsl"), order, 8),
-        DType::I64 => ("i64", include_str!("i64.wgsl"), order, 8),
+        DType::U64 | DType::I64 => ("int64", include_str!("int64.wgsl"), order, 8),
         DType::F16 | DType::BF16 | DType::F32 => ("f32", include_str!("f32.wgsl"), order, 4),
         DType::F64 => ("f64", include_str!("f64.wgsl"), order, 8),
         DType::C64 => ("c64", include_str!("c64.wgsl"), no_order, 8),
@@ -36,6 +35,8 @@ fn encoding(dtype: DType) -> &'static str {
         DType::I16 => include_str!("as_i16.wgsl"),
         DType::F16 => include_str!("as_f16.wgsl"),
         DType::BF16 => include_str!("as_bf16.wgsl"),
+        DType::I64 => concat!(include_str!("as_wide.wgsl"), include_str!("i64.wgsl")),
+        DType::U64 => concat!(include_str!("as_wide.wgsl"), include_str!("u64.wgsl")),
         _ => include_str!("as_wide.wgsl"),
     }
 }

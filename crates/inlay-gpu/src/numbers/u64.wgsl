@@ -1,30 +1,5 @@
-// Unsigned integers of 64 bits, as pairs of words.
-alias N = vec2<u32>;
-alias W = vec2<u32>;
-fn wide_num(w: W) -> N { return w; }
-fn wide_raw(n: N) -> W { return n; }
-fn is_nan(n: N) -> bool { return false; }
-
-fn add(a: N, b: N) -> N { return pair_add(a, b); }
-fn sub(a: N, b: N) -> N { return pair_add(a, pair_neg(b)); }
-fn mul(a: N, b: N) -> N { return pair_mul(a, b); }
-fn neg(a: N) -> N { return pair_neg(a); }
-fn conj(a: N) -> N { return a; }
-fn equal(a: N, b: N) -> bool { return pair_equal(a, b); }
-fn ordered(a: N) -> N { return a ^ vec2<u32>(0u, 0u); }
-fn less(a: N, b: N) -> bool { return pair_less(ordered(a), ordered(b)); }
-fn less_equal(a: N, b: N) -> bool { return !less(b, a); }
-fn zero() -> N { return vec2<u32>(0u, 0u); }
-fn minus_zero() -> N { return zero(); }
-fn one() -> N { return vec2<u32>(1u, 0u); }
+// Without a sign they are in the order of their words.
+fn ordered(a: N) -> N { return a; }
 fn least() -> N { return vec2<u32>(0u, 0u); }
 fn most() -> N { return vec2<u32>(0xffffffffu, 0xffffffffu); }
-
-fn pair_of(n: N) -> vec2<u32> { return n; }
-
-alias M = vec4<u32>;
-fn mean_lift(n: N) -> M {
-    return vec4<u32>(n, 0u, 0u);
-}
-fn mean_add(a: M, b: M) -> M { return quad_add(a, b); }
-fn mean_end(sum: M, count: u32) -> N { return quad_floor(sum, count); }
+fn mean_lift(n: N) -> M { return vec4<u32>(n, 0u, 0u); }

@@ -1,15 +1,9 @@
 // One thread owns each word of the destination, which has several elements.
+
 // Where an element is written.
 fn here(i: u32) -> u32 { return first() * PER + i; }
 
-@compute @workgroup_size(256)
-fn main(
-    @builtin(workgroup_id) group: vec3<u32>,
-    @builtin(num_workgroups) groups: vec3<u32>,
-    @builtin(local_invocation_index) local: u32,
-) {
-    let at = thread(group, groups, local);
-    if (at >= threads() || failed()) { return; }
+fn work(at: u32) {
     var word = 0u;
     var written = 0u;
     for (var part = 0u; part < PER; part++) {
