@@ -28,12 +28,12 @@ const SPARE: usize = 16;
 pub(super) const MOST_PLACES: usize = u32::MAX as usize;
 
 /// Entries of an index whose places are owned: the place within the range, and the entry within
-/// the block.
+/// the block or what it stands for.
 ///
 /// Only what is listed was written: clearing the rest would cost a small call more than all else.
 pub(super) struct List {
     places: [MaybeUninit<u32>; BLOCK + SPARE],
-    entries: [MaybeUninit<u32>; BLOCK + SPARE],
+    beside: [MaybeUninit<u32>; BLOCK + SPARE],
     len: usize,
 }
 
@@ -42,7 +42,7 @@ impl List {
         // Constants: a value that is copied to all places is written to them, initialized or not.
         List {
             places: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
-            entries: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
+            beside: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
             len: 0,
         }
     }
@@ -52,19 +52,20 @@ impl List {
         unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), self.len) }
     }
 
-    pub(super) fn entries(&self) -> &[u32] {
+    /// The entries' numbers within the block, or what they stand for.
+    pub(super) fn beside(&self) -> &[u32] {
         // SAFETY: the first `len` were written.
-        unsafe { slice::from_raw_parts(self.entries.as_ptr().cast(), self.len) }
+        unsafe { slice::from_raw_parts(self.beside.as_ptr().cast(), self.len) }
     }
 
-    /// Place and entry, in index order.
+    /// Places and entries, in index order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
-        let pairs = self.places().iter().zip(self.entries());
+        let pairs = self.places().iter().zip(self.beside());
         pairs.map(|(&place, &entry)| (place as usize, entry as usize))
     }
 
-    /// Lists which of `values` name a place of `own` on an axis of `size`; a negative one counts
-    /// from the end. Tells whether all of them are on the axis.
+    /// Lists which of `values` name a place of `own` on an axis of `size`, and their numbers; a
+    /// negative one counts from the end. Tells whether all of them are on the axis.
     ///
     /// What the entries stand for lies at `ahead` and is asked for on the way: it is used as soon as
     /// the list is done, and lists come with pauses in which the CPU forgets where it was. (10M
@@ -76,25 +77,61 @@ impl List {
         own: &Range<usize>,
         ahead: (*const u8, isize),
     ) -> bool {
+        // SAFETY: there are no words.
+        unsafe { self.fill_by::<false>(values, size, own, ahead) }
+    }
+
+    /// The same with what the entries stand for, words in a row, instead of their numbers: so they are
+    /// read in order, vectors at a time. (Sums of 10M values into 1M: 0.7 of the time.)
+    ///
+    /// # Safety
+    /// There are as many words as values.
+    pub(super) unsafe fn fill_with_words(
+        &mut self,
+        values: Values<'_>,
+        size: usize,
+        own: &Range<usize>,
+        words: *const u32,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.fill_by::<true>(values, size, own, (words.cast(), size_of::<u32>() as isize))
+        }
+    }
+
+    /// # Safety
+    /// As for [`List::fill_with_words`], if `WORDS`.
+    unsafe fn fill_by<const WORDS: bool>(
+        &mut self,
+        values: Values<'_>,
+        size: usize,
+        own: &Range<usize>,
+        (ahead, step): (*const u8, isize),
+    ) -> bool {
         assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "a block and a range");
         let mut start = 0;
         self.len = 0;
         let mut bad = false;
-        #[cfg(target_arch = "x86_64")]
-        if has_avx512() {
-            // SAFETY: the features are there.
-            (start, bad) = unsafe { self.fill_avx512(values, size, own, ahead) };
+        // SAFETY: the caller's promise, and the features are there.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if has_avx512() {
+                (start, bad) = self.fill_avx512::<WORDS>(values, size, own, (ahead, step));
+            }
+            bad |= self.fill_plain::<WORDS>(values, start, size, own, ahead.cast());
         }
-        bad |= self.fill_plain(values, start, size, own);
         !bad
     }
 
-    fn fill_plain(
+    /// # Safety
+    /// As for [`List::fill_by`].
+    unsafe fn fill_plain<const WORDS: bool>(
         &mut self,
         values: Values<'_>,
         start: usize,
         size: usize,
         own: &Range<usize>,
+        words: *const u32,
     ) -> bool {
         let (first, count) = (own.start as u64, own.len() as u64);
         let (mut len, mut bad) = (self.len, false);
@@ -103,7 +140,9 @@ impl List {
             bad |= !is_inside(at, size);
             let local = (at as u64).wrapping_sub(first);
             self.places[len].write(local as u32);
-            self.entries[len].write(k as u32);
+            // SAFETY: the caller's promise.
+            let beside = if WORDS { unsafe { words.add(k).read_unaligned() } } else { k as u32 };
+            self.beside[len].write(beside);
             len += usize::from(local < count);
         }
         self.len = len;
@@ -111,9 +150,12 @@ impl List {
     }
 
     /// Eight entries at a time; gives how many were done, and whether one is out of range.
+    ///
+    /// # Safety
+    /// As for [`List::fill_by`].
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
-    unsafe fn fill_avx512(
+    unsafe fn fill_avx512<const WORDS: bool>(
         &mut self,
         values: Values<'_>,
         size: usize,
@@ -127,27 +169,50 @@ impl List {
         let mut numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
         let (mut len, mut bad) = (0, 0);
         for k in (0..whole).step_by(8) {
-            // SAFETY: eight values from `k` on are inside; at most `k` were listed, so that eight
-            // more fit into the lists and their spare.
+            // SAFETY: eight values from `k` on are inside, and as many words if there are any; at
+            // most `k` were listed, so that eight more fit into the lists and their spare.
             unsafe {
                 let value = _mm512_loadu_si512(values.from.add(k).cast());
-                prefetch(ahead.wrapping_offset(k as isize * step), 1);
+                let next = if WORDS { BLOCK } else { 0 };
+                prefetch(ahead.wrapping_offset((next + k) as isize * step), 1);
                 prefetch(values.from.wrapping_add(BLOCK + k).cast(), 1);
                 let negative = _mm512_movepi64_mask(value);
                 let at = _mm512_mask_add_epi64(value, negative, value, size);
                 bad |= _mm512_cmpge_epu64_mask(at, size);
                 let local = _mm512_sub_epi64(at, first);
                 let owned = _mm512_cmplt_epu64_mask(local, count);
+                let beside = match WORDS {
+                    true => _mm256_loadu_si256(ahead.cast::<u32>().add(k).cast()),
+                    false => numbers,
+                };
                 let places = _mm256_maskz_compress_epi32(owned, _mm512_cvtepi64_epi32(local));
-                let entries = _mm256_maskz_compress_epi32(owned, numbers);
+                let beside = _mm256_maskz_compress_epi32(owned, beside);
                 _mm256_storeu_si256(self.places.as_mut_ptr().add(len).cast(), places);
-                _mm256_storeu_si256(self.entries.as_mut_ptr().add(len).cast(), entries);
+                _mm256_storeu_si256(self.beside.as_mut_ptr().add(len).cast(), beside);
                 len += owned.count_ones() as usize;
                 numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32(8));
             }
         }
         self.len = len;
         (whole, bad != 0)
+    }
+
+    /// The places that `values` name on an axis of `size`, if all count from the front and are on
+    /// the axis. Then nothing is listed.
+    pub(super) fn all_places(&mut self, values: Values<'_>, size: usize) -> Option<&[u32]> {
+        assert!(values.len <= BLOCK && size <= MOST_PLACES, "a block and a range");
+        self.len = 0;
+        let last = size as i64 - 1;
+        // Out of range, one of the two has the sign: so it is found by vectors.
+        let mut signs = 0;
+        for (k, place) in self.places[..values.len].iter_mut().enumerate() {
+            let value = values.get(k);
+            signs |= value | last.wrapping_sub(value);
+            place.write(value as u32);
+        }
+        // SAFETY: as many were written just now.
+        let places = unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), values.len) };
+        (signs >= 0).then_some(places)
     }
 }
 
@@ -168,7 +233,7 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn new(from: &'a [i64]) -> Self {
+    pub(super) fn new(from: &'a [i64]) -> Self {
         Values { from: from.as_ptr(), len: from.len(), lock: PhantomData }
     }
 

@@ -7,6 +7,8 @@ mod grouped;
 mod hot;
 mod products;
 mod small;
+mod values;
+mod write;
 
 use inlay_core::{Combine, Layout, Result};
 

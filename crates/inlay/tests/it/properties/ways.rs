@@ -64,27 +64,59 @@ fn twins_agree_on_small_scatters() {
     }
 }
 
-/// One thread alone writes rows of up to 512 bytes directly, several write them by place.
+/// Every combination by one thread and by two, bit for bit.
+fn check_threads(rng: &mut Rng, x: &Nd, axis: usize, index: &Nd) {
+    let mut shape = x.shape.clone();
+    shape[axis] = index.shape[0];
+    let updates = Nd::random(rng, x.dtype, &shape);
+    let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
+    for how in std::iter::once(None).chain(combines.map(Some)) {
+        let expected = naive::scatter(x, index, &updates, axis, how);
+        let (index, updates) = (index.tensor(), updates.tensor());
+        let scatter = match how {
+            None => Scatter::overwrite(),
+            Some((reduce, include)) => Scatter::reduce(reduce).include_self(include),
+        };
+        for threads in [1, 2] {
+            set_num_threads(threads);
+            let scatter = scatter.axis(axis as i64);
+            assert_same(&x.tensor().scatter(&index, &updates, scatter).unwrap(), &expected);
+        }
+    }
+}
+
+/// One thread alone writes rows of up to 512 bytes directly, several write them by place; 8 elements, or
+/// a multiple of 16, are joined at a time.
 #[test]
 fn twins_agree_with_one_thread_and_several() {
     let mut rng = Rng(37);
-    let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
-    for how in std::iter::once(None).chain(combines.map(Some)) {
-        for (dtype, width) in
-            [(DType::F32, 127), (DType::F32, 129), (DType::F64, 64), (DType::F16, 256)]
-        {
-            let x = Nd::random(&mut rng, dtype, &[50, width]);
-            let updates = Nd::random(&mut rng, dtype, &[300, width]);
-            let index = Nd::random_index(&mut rng, DType::I64, &[300], 50);
-            let expected = naive::scatter(&x, &index, &updates, 0, how);
-            let (index, updates) = (index.tensor(), updates.tensor());
-            let scatter = match how {
-                None => Scatter::overwrite(),
-                Some((reduce, include)) => Scatter::reduce(reduce).include_self(include),
-            };
-            for threads in [1, 2] {
-                set_num_threads(threads);
-                assert_same(&x.tensor().scatter(&index, &updates, scatter).unwrap(), &expected);
+    for (dtype, width) in [
+        (DType::F32, 127),
+        (DType::F32, 129),
+        (DType::F64, 64),
+        (DType::F16, 256),
+        (DType::F32, 8),
+        (DType::F32, 24),
+        (DType::F32, 32),
+        (DType::I64, 8),
+    ] {
+        let x = Nd::random(&mut rng, dtype, &[50, width]);
+        let index = Nd::random_index(&mut rng, DType::I64, &[300], 50);
+        check_threads(&mut rng, &x, 0, &index);
+    }
+}
+
+/// Single values: of 4 bytes and others, which are listed in different ways; from the front, and from the
+/// end, for which all of a block is listed; along a first axis, which threads share, and a last one.
+#[test]
+fn twins_agree_on_single_values() {
+    let mut rng = Rng(41);
+    for dtype in [DType::F32, DType::I32, DType::F64, DType::U8] {
+        for (shape, axis, entries) in [(&[3000][..], 0, 4500), (&[3, 700], 1, 2050)] {
+            let x = Nd::random(&mut rng, dtype, shape);
+            for index_dtype in [DType::U32, DType::I64] {
+                let index = Nd::random_index(&mut rng, index_dtype, &[entries], shape[axis]);
+                check_threads(&mut rng, &x, axis, &index);
             }
         }
     }
