@@ -78,7 +78,7 @@ impl Rule<'_> {
 
     /// Zeros like input `k`.
     pub(crate) fn zeros(&self, k: usize) -> Result<Tensor> {
-        self.upstream.filled(self.shape(k), false, self.meta(k).dtype)
+        self.upstream.stretched(self.shape(k), false, self.meta(k).dtype)
     }
 
     /// Input `k`, which the operation has said it saves.

@@ -93,6 +93,15 @@ impl Tensor {
         apply(Read(block.clone()), &[self])
     }
 
+    /// This at the beginning of 0 in `shape`.
+    pub(super) fn among_zeros(self, shape: &[Dim]) -> Result<Tensor> {
+        let dims = self.dims();
+        if dims[..] == *shape {
+            return Ok(self);
+        }
+        self.stretched(shape, false, self.dtype())?.block_scatter(&self, &Block::first(&dims))
+    }
+
     /// A copy in which that part is `part`.
     pub(super) fn block_scatter(&self, part: &Tensor, block: &Block) -> Result<Tensor> {
         apply(Write(block.clone()), &[self, part])

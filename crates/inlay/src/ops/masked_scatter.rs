@@ -3,7 +3,6 @@
 use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
 
-use super::block::Block;
 use super::broadcast::{expect_mask_for, stretch};
 use crate::array::Array;
 use crate::autograd::{Grads, Rule, Saves};
@@ -66,9 +65,8 @@ impl Op for MaskedScatter {
             _ => {
                 // The source's first elements were used, in order; the rest get nothing.
                 let used = rule.g().masked_select(&mask)?;
-                let all = rule.zeros(2)?.reshape(&[-1])?;
-                let first = Block::first(&used.dims());
-                all.block_scatter(&used, &first)?.shaped(rule.shape(2)).map(Some)
+                let all = rule.zeros(2)?.reshape(&[-1])?.dims();
+                used.among_zeros(&all)?.shaped(rule.shape(2)).map(Some)
             }
         })
     }

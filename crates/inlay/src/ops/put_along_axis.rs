@@ -161,7 +161,7 @@ impl Op for PutAlongAxis {
                 let grad = scattered.to_updates()?.shaped(&entries)?;
                 match self.broadcast {
                     true => grad.shrink_to(rule.shape(2)).map(Some),
-                    false => rule.zeros(2)?.block_scatter(&grad, &corner).map(Some),
+                    false => grad.among_zeros(rule.shape(2)).map(Some),
                 }
             }
         })

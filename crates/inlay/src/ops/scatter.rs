@@ -183,10 +183,7 @@ impl Op for Scatter {
         };
         rule.each(|k| match k {
             0 => scattered.to_base().map(Some),
-            _ => {
-                let all = rule.zeros(2)?.shaped(&rows)?;
-                all.block_scatter(&scattered.to_updates()?, &used)?.shaped(rule.shape(2)).map(Some)
-            }
+            _ => scattered.to_updates()?.among_zeros(&rows)?.shaped(rule.shape(2)).map(Some),
         })
     }
 }

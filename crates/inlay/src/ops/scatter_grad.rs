@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::products::{base_gradient, factors_gradient};
-use super::stretch::BroadcastTo;
 use crate::array::Array;
 use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply, apply_beside};
+use crate::funnel::{Op, Out, apply};
 use crate::{PutAlongAxis, Scatter, Tensor, device};
 
 /// A scatter that has been done, as its gradient sees it.
@@ -107,8 +106,7 @@ impl Scattered<'_> {
         match &self.along {
             Along::Rows => self.g.index_fill(&self.index, self.axis(), 0),
             Along::Elements { shape, broadcast } => {
-                let nothing = nothing(self.g.dtype())?;
-                let nothing = apply_beside(self.g, BroadcastTo::new(shape), &[&nothing])?;
+                let nothing = self.g.stretched(shape, false, self.g.dtype())?;
                 let how = PutAlongAxis::assign(self.axis()).broadcast(*broadcast);
                 self.g.put_along_axis(&self.index, &nothing, how)
             }
@@ -204,9 +202,8 @@ impl Scattered<'_> {
             Along::Rows => (smallvec![dims[self.axis]], self.index.dims()),
             Along::Elements { shape, .. } => (dims, shape.clone()),
         };
-        let own = self.g.filled(&places, include_self, DType::I64)?;
-        let one = Tensor::scalar("scatter", "updates", 1, DType::I64)?;
-        let ones = apply_beside(self.g, BroadcastTo::new(&entries), &[&one])?;
+        let own = self.g.stretched(&places, include_self, DType::I64)?;
+        let ones = self.g.stretched(&entries, 1, DType::I64)?;
         match &self.along {
             Along::Rows => {
                 let how = Scatter::reduce(Reduce::Sum).include_self(true);
@@ -219,11 +216,17 @@ impl Scattered<'_> {
     /// How many values equal the result, for each element.
     fn equals(&self) -> Result<Tensor> {
         let y = Self::read(&self.y);
+        let meets = self.meets()?;
+        // Half of the bytes, where no count can be larger.
+        let entries = meets.dims().iter().map(|dim| dim.known()).product::<Option<usize>>();
+        let fits =
+            entries.is_some_and(|entries| i32::try_from(entries).is_ok_and(|n| n < i32::MAX));
+        let number = if fits { DType::I32 } else { DType::I64 };
         let base = match &self.x {
-            Some(x) => x.same_as(y)?.cast(DType::I64)?,
-            None => y.filled(&y.dims(), false, DType::I64)?,
+            Some(x) => x.same_as(y)?.cast(number)?,
+            None => y.stretched(&y.dims(), false, number)?,
         };
-        self.add(&base, &self.meets()?.cast(DType::I64)?)?.cast(self.wide())
+        self.add(&base, &meets.cast(number)?)?.cast(self.wide())
     }
 
     /// The gradient divided by `count`; places with none keep it, since nobody divides theirs.

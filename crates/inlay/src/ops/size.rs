@@ -111,7 +111,17 @@ impl Tensor {
         value: impl Into<Scalar>,
         dtype: DType,
     ) -> Result<Tensor> {
+        self.stretched(shape, value, dtype)?.copy()
+    }
+
+    /// The same, in the memory of one number: to be read.
+    pub(crate) fn stretched(
+        &self,
+        shape: &[Dim],
+        value: impl Into<Scalar>,
+        dtype: DType,
+    ) -> Result<Tensor> {
         let value = value.into().to_tensor("full", "fill_value", dtype)?;
-        apply_beside(self, super::stretch::BroadcastTo::new(shape), &[&value])?.copy()
+        apply_beside(self, super::stretch::BroadcastTo::new(shape), &[&value])
     }
 }
