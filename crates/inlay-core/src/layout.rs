@@ -2,7 +2,7 @@
 //!
 //! Strides are bytes, not elements, so that a field of a packed record is a layout like any other.
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use crate::{Error, ResolvedSlice, Result};
 
@@ -38,6 +38,24 @@ pub(crate) fn copied<T: Copy>(values: &[T], nothing: T) -> SmallVec<[T; INLINE]>
     SmallVec::from_buf_and_len(all, values.len())
 }
 
+/// As many strides of 0; for few, without a loop.
+#[inline]
+fn none(len: usize) -> Strides {
+    if len > INLINE {
+        SmallVec::from_elem(0, len)
+    } else {
+        SmallVec::from_buf_and_len([0; INLINE], len)
+    }
+}
+
+/// A shape with another size on `axis`.
+#[inline]
+pub fn resized(shape: &[usize], axis: usize, size: usize) -> Shape {
+    let mut sizes = copied(shape, 0);
+    sizes[axis] = size;
+    sizes
+}
+
 impl Clone for Layout {
     #[inline]
     fn clone(&self) -> Self {
@@ -50,7 +68,7 @@ impl Layout {
     /// Row-major without gaps. Fails when the bytes don't fit in an `isize`.
     pub fn contiguous(op: &'static str, shape: &[usize], size: usize) -> Result<Self> {
         let too_large = || Error::TooLarge { op, shape: shape.to_vec() };
-        let mut strides: Strides = smallvec![0; shape.len()];
+        let mut strides = none(shape.len());
         if !shape.contains(&0) {
             let mut bytes = size;
             for (stride, &dim) in strides.iter_mut().zip(shape).rev() {
@@ -135,19 +153,13 @@ impl Layout {
 
     /// Whether the elements lie row-major without gaps; the offset may be anything.
     pub fn is_contiguous(&self, size: usize) -> bool {
-        if self.shape.contains(&0) {
-            return true;
-        }
-        let mut expected = size as isize;
+        let (mut expected, mut follows) = (size as isize, true);
         for (&dim, &stride) in self.shape.iter().zip(&self.strides).rev() {
-            if dim != 1 {
-                if stride != expected {
-                    return false;
-                }
-                expected = stride * dim as isize;
-            }
+            follows &= dim == 1 || stride == expected;
+            // What follows lies in memory, so that only others can wrap.
+            expected = expected.wrapping_mul(dim as isize);
         }
-        true
+        follows || self.shape.contains(&0)
     }
 
     /// Whether two elements may share a byte.
@@ -254,7 +266,7 @@ impl Layout {
     /// Stretched to `shape` by NumPy's rules, or `None` where they don't allow it.
     pub fn broadcast_to(&self, shape: &[usize]) -> Option<Self> {
         let extra = shape.len().checked_sub(self.rank())?;
-        let mut strides: Strides = smallvec![0; shape.len()];
+        let mut strides = none(shape.len());
         for (axis, (&dim, &stride)) in self.shape.iter().zip(&self.strides).enumerate() {
             match (dim, shape[extra + axis]) {
                 (have, want) if have == want => strides[extra + axis] = stride,
@@ -268,7 +280,7 @@ impl Layout {
     /// The same elements in row-major order under another shape, as a view, or `None` when
     /// strides can't say that. The counts of elements must agree.
     pub fn reshape(&self, shape: &[usize]) -> Option<Self> {
-        let mut strides: Strides = smallvec![0; shape.len()];
+        let mut strides = none(shape.len());
         if !self.shape.contains(&0) {
             // Old dimensions of size 1 carry no stride worth keeping.
             let old: SmallVec<[(usize, isize); INLINE]> = (self.shape.iter().copied())

@@ -15,7 +15,7 @@ mod words;
 pub use dim::{Dim, Symbol};
 pub use dtype::{DType, Kind};
 pub use error::{Error, ErrorKind, Result, ShapeText};
-pub use layout::{Layout, Shape, Strides};
+pub use layout::{Layout, Shape, Strides, resized};
 pub use meta::{Dims, Meta, axis_of, broadcast_dims, expect_shape, may_equal};
 pub use slice::{ResolvedSlice, Slice};
 pub use version::Versions;

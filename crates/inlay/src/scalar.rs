@@ -1,11 +1,13 @@
 //! Plain numbers: weakly typed until a tensor's dtype takes them.
 
-use inlay_core::{DType, Error, Kind, Result};
+use inlay_core::{DType, Error, Kind, Layout, Result};
 use inlay_cpu::Element;
 use inlay_cpu::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
 use num_complex::{Complex32, Complex64};
 
-use crate::{Device, Tensor};
+use crate::Tensor;
+use crate::array::Array;
+use crate::memory::Buffer;
 
 /// A number that becomes an element of whatever dtype it meets, if that loses no kind: a bool fits
 /// everywhere, an integer in every number it is in range of, a float in floats and complex numbers.
@@ -110,7 +112,9 @@ impl Scalar {
 
 /// On the CPU, from where it goes along with tensors on any device.
 fn single<T: Element>(value: T) -> Result<Tensor> {
-    Tensor::from_slice_on(Device::Cpu, &[value], &[])
+    let buffer = Buffer::Cpu(inlay_cpu::Buffer::single(value)?);
+    let layout = Layout::contiguous("scalar", &[], T::DTYPE.size())?;
+    Ok(Tensor::from_array(Array { buffer, layout, dtype: T::DTYPE }))
 }
 
 impl From<bool> for Scalar {

@@ -8,7 +8,7 @@ use inlay_cpu::Element;
 use crate::array::Array;
 use crate::autograd::History;
 use crate::graph::Symbolic;
-use crate::{Device, Scalar, current_device, device};
+use crate::{Scalar, device};
 
 /// A handle to elements of one dtype, in a shape.
 #[derive(Clone)]
@@ -103,15 +103,6 @@ impl Tensor {
     /// # Errors
     /// A shape of another number of elements.
     pub fn from_slice<T: Element>(values: &[T], shape: &[usize]) -> Result<Self> {
-        Tensor::from_slice_on(current_device(), values, shape)
-    }
-
-    /// As [`Tensor::from_slice`], on `device`.
-    pub(crate) fn from_slice_on<T: Element>(
-        device: Device,
-        values: &[T],
-        shape: &[usize],
-    ) -> Result<Self> {
         let op = "from_slice";
         let layout = Layout::contiguous(op, shape, T::DTYPE.size())?;
         if layout.numel() != values.len() {
@@ -119,7 +110,7 @@ impl Tensor {
             let expected = format!("one of {} elements", values.len());
             return Err(Error::Argument { op, arg, got, expected });
         }
-        let array = Array::on(device, op, T::DTYPE, shape)?;
+        let array = Array::new(op, T::DTYPE, shape)?;
         device::store(&array, values)?;
         Ok(Tensor::from_array(array))
     }

@@ -14,7 +14,7 @@ use inlay_core::{DType, Error, Layout, Result, Versions};
 use super::block::{Block, PADDING, head_of};
 use super::pool;
 use crate::view::Span;
-use crate::{Dst, Src};
+use crate::{Dst, Element, Src};
 
 /// A handle to shared bytes; clones share them.
 #[derive(Clone)]
@@ -124,6 +124,14 @@ impl Buffer {
         unsafe { ptr.write_bytes(0, len) };
         shared.ptr.store(ptr, Ordering::Relaxed);
         Buffer(shared)
+    }
+
+    /// The bytes of one element, written before anybody else has a handle: without a lock.
+    pub fn single<T: Element>(value: T) -> Result<Self> {
+        let buffer = Buffer::new(size_of::<T::Stored>())?;
+        // SAFETY: so many bytes begin there, aligned to more than a number needs.
+        unsafe { buffer.as_ptr().cast::<T::Stored>().write(value.store()) };
+        Ok(buffer)
     }
 
     /// Memory that belongs to `owner`, which is kept until the last handle is gone.

@@ -1,6 +1,6 @@
 //! `index_select`, and `index_fill`, `select_scatter` with their twins.
 
-use inlay::{Fill, SelectScatter};
+use inlay::SelectScatter;
 use pyo3::prelude::*;
 
 use super::{Given, Maybe, Object, Place, operation, twins};
@@ -66,14 +66,13 @@ fn index_fill_at<'py>(
     let axis = call.integer("axis", axis)?;
     let x = place.bring_in(&mut call, "x", object)?;
     let index = call.index("index", index)?;
-    let value = Fill::Tensor(call.values("value", value, x.dtype())?.into_owned());
-    let again = value.clone();
+    let value = call.values("value", value, x.dtype())?;
     place.write(
         call,
         object,
         &x,
-        |x| x.index_fill(&index, axis, value),
-        |x| x.index_fill_(&index, axis, again).map(drop),
+        |x| x.index_fill(&index, axis, &*value),
+        |x| x.index_fill_(&index, axis, &*value).map(drop),
     )
 }
 

@@ -1,6 +1,5 @@
 //! `masked_scatter`, `masked_fill`, their twins, and `masked_select`.
 
-use inlay::Fill;
 use pyo3::prelude::*;
 
 use super::{Given, Maybe, Object, Place, operation, twins};
@@ -97,14 +96,13 @@ fn masked_fill_at<'py>(
     call.name(name)?;
     let x = place.bring_in(&mut call, "x", object)?;
     let mask = call.mask("mask", mask)?;
-    let value = Fill::Tensor(call.values("value", value, x.dtype())?.into_owned());
-    let again = value.clone();
+    let value = call.values("value", value, x.dtype())?;
     place.write(
         call,
         object,
         &x,
-        |x| x.masked_fill(&mask, value),
-        |x| x.masked_fill_(&mask, again).map(drop),
+        |x| x.masked_fill(&mask, &*value),
+        |x| x.masked_fill_(&mask, &*value).map(drop),
     )
 }
 

@@ -1,6 +1,6 @@
 //! `index_fill`: one value to the rows along an axis that an index names.
 
-use inlay_core::{Combine, DType, Dim, Dims, Meta, Result, axis_of};
+use inlay_core::{Combine, DType, Dim, Dims, Meta, Result, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{expect_single, stretch};
@@ -39,8 +39,7 @@ impl Op for IndexFill {
         let [x, index, value] = inputs else { unreachable!("three inputs") };
         let op = self.name();
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
-        let mut shape = x.shape().to_vec();
-        shape[axis] = index.layout.numel();
+        let shape = resized(x.shape(), axis, index.layout.numel());
         let rows = stretch(op, "value", value, &shape)?;
         let (to, base) = out.of(op, x)?;
         device::scatter_rows(&to, base, axis, (op, "index", index), &rows, Combine::Assign)?;
@@ -84,7 +83,12 @@ impl Tensor {
     /// An index that is not 1-D or not of integers, an axis or an index out of range, a value of
     /// another kind or shape.
     #[track_caller]
-    pub fn index_fill(&self, index: &Tensor, axis: i64, value: impl Into<Fill>) -> Result<Tensor> {
+    pub fn index_fill<'a>(
+        &self,
+        index: &Tensor,
+        axis: i64,
+        value: impl Into<Fill<'a>>,
+    ) -> Result<Tensor> {
         let value = value.into().tensor("index_fill", self)?;
         apply(IndexFill { axis }, &[self, index, &value])
     }
@@ -94,7 +98,12 @@ impl Tensor {
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     #[track_caller]
-    pub fn index_fill_(&self, index: &Tensor, axis: i64, value: impl Into<Fill>) -> Result<&Self> {
+    pub fn index_fill_<'a>(
+        &self,
+        index: &Tensor,
+        axis: i64,
+        value: impl Into<Fill<'a>>,
+    ) -> Result<&Self> {
         let value = value.into().tensor("index_fill", self)?;
         apply_in_place(IndexFill { axis }, self, &[index, &value]).map(|()| self)
     }

@@ -1,6 +1,6 @@
 //! `index_select`: rows along an axis at the positions of a 1-D index.
 
-use inlay_core::{Error, Meta, Reduce, Result, axis_of};
+use inlay_core::{Error, Meta, Reduce, Result, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
 use super::operation::Name;
@@ -49,8 +49,7 @@ impl Op for IndexSelect {
         let op = self.name();
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
         let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
-        let mut shape = x.shape().to_vec();
-        shape[axis] = index.layout.numel();
+        let shape = resized(x.shape(), axis, index.layout.numel());
         let to = x.beside(op, x.dtype, &shape)?;
         device::gather_rows(&to, x, axis, &positions)?;
         Ok(to)

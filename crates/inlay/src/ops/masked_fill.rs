@@ -1,5 +1,7 @@
 //! `masked_fill`: one value to the true places of a mask.
 
+use std::borrow::Cow;
+
 use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +64,7 @@ impl Tensor {
     /// # Errors
     /// A mask that is not bool or does not broadcast, a value of another kind or shape.
     #[track_caller]
-    pub fn masked_fill(&self, mask: &Tensor, value: impl Into<Fill>) -> Result<Tensor> {
+    pub fn masked_fill<'a>(&self, mask: &Tensor, value: impl Into<Fill<'a>>) -> Result<Tensor> {
         let value = value.into().tensor("masked_fill", self)?;
         apply(MaskedFill, &[self, mask, &value])
     }
@@ -72,38 +74,38 @@ impl Tensor {
     /// # Errors
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     #[track_caller]
-    pub fn masked_fill_(&self, mask: &Tensor, value: impl Into<Fill>) -> Result<&Self> {
+    pub fn masked_fill_<'a>(&self, mask: &Tensor, value: impl Into<Fill<'a>>) -> Result<&Self> {
         let value = value.into().tensor("masked_fill", self)?;
         apply_in_place(MaskedFill, self, &[mask, &value]).map(|()| self)
     }
 }
 
 /// What a fill writes: a plain number, or a 0-D tensor.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
-pub enum Fill {
+pub enum Fill<'a> {
     Scalar(Scalar),
-    Tensor(Tensor),
+    Tensor(&'a Tensor),
 }
 
-impl Fill {
+impl<'a> Fill<'a> {
     /// As a tensor for `x`.
-    pub(super) fn tensor(self, op: &'static str, x: &Tensor) -> Result<Tensor> {
+    pub(super) fn tensor(self, op: &'static str, x: &Tensor) -> Result<Cow<'a, Tensor>> {
         match self {
-            Fill::Scalar(scalar) => scalar.to_tensor(op, "value", x.dtype()),
-            Fill::Tensor(tensor) => Ok(tensor),
+            Fill::Scalar(scalar) => scalar.to_tensor(op, "value", x.dtype()).map(Cow::Owned),
+            Fill::Tensor(tensor) => Ok(Cow::Borrowed(tensor)),
         }
     }
 }
 
-impl<S: Into<Scalar>> From<S> for Fill {
+impl<S: Into<Scalar>> From<S> for Fill<'_> {
     fn from(value: S) -> Self {
         Fill::Scalar(value.into())
     }
 }
 
-impl From<&Tensor> for Fill {
-    fn from(value: &Tensor) -> Self {
-        Fill::Tensor(value.clone())
+impl<'a> From<&'a Tensor> for Fill<'a> {
+    fn from(value: &'a Tensor) -> Self {
+        Fill::Tensor(value)
     }
 }

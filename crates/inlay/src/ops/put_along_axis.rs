@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use inlay_core::{
-    Combine, DType, Dim, Dims, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of,
+    Combine, DType, Dim, Dims, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of, resized,
 };
 use serde::{Deserialize, Serialize};
 
@@ -93,8 +93,8 @@ impl Op for PutAlongAxis {
         let [x, index, values] = inputs else { unreachable!("three inputs") };
         let op = self.name();
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
-        let mut shape = if self.broadcast { x.shape() } else { index.shape() }.to_vec();
-        shape[axis] = index.shape()[axis];
+        let shape = if self.broadcast { x.shape() } else { index.shape() };
+        let shape = resized(shape, axis, index.shape()[axis]);
         let layout = index.layout.broadcast_to(&shape);
         let layout = layout.unwrap_or_else(|| unreachable!("inference has seen the shapes"));
         let values = if self.broadcast {

@@ -1,6 +1,6 @@
 //! `take_along_axis`: single elements at the positions of an index of the tensor's rank.
 
-use inlay_core::{Dim, Error, Meta, Reduce, Result, ShapeText, axis_of};
+use inlay_core::{Dim, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
 use crate::array::Array;
@@ -62,18 +62,14 @@ impl Op for TakeAlongAxis {
         let [x, index] = inputs else { unreachable!("two inputs") };
         let op = self.name();
         let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
-        let mut shape = if self.broadcast { x.shape() } else { index.shape() }.to_vec();
-        shape[axis] = index.shape()[axis];
+        let shape = if self.broadcast { x.shape() } else { index.shape() };
+        let mut shape = resized(shape, axis, index.shape()[axis]);
         let layout = index.layout.broadcast_to(&shape);
         let layout = layout.unwrap_or_else(|| unreachable!("inference has seen the shapes"));
         let to = x.beside(op, x.dtype, &shape)?;
         // Off the axis only the part of x that the index covers is read.
         shape[axis] = x.shape()[axis];
-        let part = inlay_core::Layout::strided(
-            shape.as_slice().into(),
-            x.layout.strides().into(),
-            x.layout.offset(),
-        );
+        let part = Layout::over(&shape, x.layout.strides(), x.layout.offset());
         device::gather_elements(&to, &x.with_layout(part), axis, (op, "index", index), &layout)?;
         Ok(to)
     }

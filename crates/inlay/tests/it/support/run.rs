@@ -110,7 +110,7 @@ impl Args<'_> {
         }
     }
 
-    fn fill(&self) -> Fill {
+    fn fill(&self) -> Fill<'_> {
         Fill::Scalar(scalar(self.attr("value").unwrap()))
     }
 
