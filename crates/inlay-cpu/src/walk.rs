@@ -39,6 +39,35 @@ pub(crate) struct Run<const N: usize> {
     pub(crate) len: usize,
 }
 
+/// Elements up to which [`Run::of_few`] needs no walk: one thread visits them, and a walk would take
+/// as long to plan.
+const FEW: usize = 1024;
+
+impl<const N: usize> Run<N> {
+    /// All elements as one run in row-major order, without a walk, where they are few and each layout
+    /// has no gaps between elements of its size, or repeats a single one. The layouts must have one
+    /// shape. (`masked_select` of 8 x 8 floats: 500 ns instead of 620, with all around it.)
+    #[inline]
+    pub(crate) fn of_few(layouts: [&Layout; N], sizes: [usize; N]) -> Option<Self> {
+        let len = layouts[0].numel();
+        // Without elements there may be no memory to look at.
+        if len == 0 || len > FEW {
+            return None;
+        }
+        let mut strides = [0; N];
+        for n in 0..N {
+            let layout = layouts[n];
+            assert!(layout.shape() == layouts[0].shape(), "layouts of one shape");
+            if layout.is_contiguous(sizes[n]) {
+                strides[n] = sizes[n] as isize;
+            } else if layout.strides().iter().any(|&stride| stride != 0) {
+                return None;
+            }
+        }
+        Some(Run { position: 0, offsets: [0; N], strides, len })
+    }
+}
+
 impl<const N: usize> Walk<N> {
     /// A walk in row-major order. The layouts must have one shape.
     pub(crate) fn new(layouts: [&Layout; N]) -> Self {
@@ -183,7 +212,11 @@ impl<const N: usize> Walk<N> {
             return;
         }
         let Some((inner, outer)) = self.dims.split_last() else { return };
-        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, outer.len());
+        let mut index = match outer.len() {
+            // Without a loop.
+            len @ 0..=6 => SmallVec::<[usize; 6]>::from_buf_and_len([0; 6], len),
+            len => SmallVec::from_elem(0, len),
+        };
         let mut offsets = self.start;
         let mut rest = range.start / inner.size;
         for (at, dim) in index.iter_mut().zip(outer).rev() {

@@ -11,7 +11,7 @@ use inlay_core::{DType, Error, Layout, Result};
 use crate::Src;
 use crate::memory::Space;
 use crate::number::{Number, dispatch};
-use crate::walk::Walk;
+use crate::walk::{Run, Walk};
 
 /// Positions on an axis, in the index's shape.
 ///
@@ -94,6 +94,39 @@ impl Positions {
     }
 }
 
+/// Entries of a small call: their positions have room on the stack.
+pub(super) const ENTRIES: usize = 64;
+
+/// The positions that a contiguous index names, if it is of 64 or 32 bits, there is room for it, and all
+/// are in range. Each value is read once: somebody else may be writing it.
+pub(super) fn read_few<'r>(
+    index: Src<'_>,
+    size: usize,
+    room: &'r mut [usize; ENTRIES],
+) -> Option<&'r [usize]> {
+    let room = room.get_mut(..index.layout().numel())?;
+    let good = match index.dtype() {
+        DType::I64 => fill_few::<i64>(room, index, size),
+        DType::I32 => fill_few::<i32>(room, index, size),
+        _ => false,
+    };
+    good.then_some(room)
+}
+
+fn fill_few<T: IndexValue>(room: &mut [usize], index: Src<'_>, size: usize) -> bool {
+    let mut good = index.layout().is_contiguous(size_of::<T>());
+    if good {
+        for (i, place) in room.iter_mut().enumerate() {
+            // SAFETY: the index is contiguous and has as many entries as there is room for.
+            let value = unsafe { index.origin().cast::<T>().add(i).read_unaligned() };
+            let at = from_front(value.to_i64(), size);
+            good &= is_inside(at, size);
+            *place = at as usize;
+        }
+    }
+    good
+}
+
 /// Whether every value of an i64 index counts on an axis of `size`.
 pub(super) fn all_inside(index: Src<'_>, size: usize) -> bool {
     assert_eq!(index.dtype(), DType::I64, "an index that is read as it lies");
@@ -121,9 +154,8 @@ pub(super) fn all_inside(index: Src<'_>, size: usize) -> bool {
 
 fn read<T: IndexValue>(to: &mut [i64], index: Src<'_>, size: usize) -> Option<(usize, i128)> {
     let bad = Mutex::new(None::<(usize, i128)>);
-    let walk = Walk::new([index.layout()]);
     let to = Shared(to.as_mut_ptr());
-    walk.parallel(size_of::<i64>() + size_of::<T>(), |run| {
+    let visit = |run: Run<1>| {
         // SAFETY: the walk stays inside of the index, and positions inside of the scratch, which
         // has one place an element; each run has its own places.
         let value = |k: usize| unsafe {
@@ -147,7 +179,11 @@ fn read<T: IndexValue>(to: &mut [i64], index: Src<'_>, size: usize) -> Option<(u
             let mut bad = bad.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             *bad = Some(bad.map_or(found, |first| first.min(found)));
         }
-    });
+    };
+    match Run::of_few([index.layout()], [size_of::<T>()]) {
+        Some(run) => visit(run),
+        None => Walk::new([index.layout()]).parallel(size_of::<i64>() + size_of::<T>(), visit),
+    }
     bad.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

@@ -2,6 +2,8 @@
 
 use std::mem::MaybeUninit;
 
+use inlay_core::{Combine, DType, Reduce};
+
 use super::groups::Members;
 use crate::memory::Plain;
 use crate::number::{Number, Ordered};
@@ -124,6 +126,18 @@ macro_rules! dispatch_reduce {
     }};
 }
 pub(super) use dispatch_reduce;
+
+/// Whether a place can be joined with one value after the other, from its old value on.
+pub(super) fn joins_in_place(combine: Combine, dtype: DType) -> bool {
+    match combine {
+        Combine::Assign => true,
+        Combine::Reduce { reduce, include_self } => {
+            let in_place =
+                || dispatch_reduce!(reduce, dtype, (T, R) => <R as Reducer<T>>::IN_PLACE);
+            include_self && reduce != Reduce::Mean && in_place()
+        }
+    }
+}
 
 /// What [`reduce_run`] reads: rows of equally spaced elements at equal distances.
 #[derive(Clone, Copy)]

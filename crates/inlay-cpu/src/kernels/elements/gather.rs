@@ -3,9 +3,9 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use inlay_core::{DType, Layout, Result};
+use inlay_core::{DType, Layout, Result, Strides, resized};
 
-use super::{AHEAD, Entries, LANES, at, tile};
+use super::{AHEAD, Entries, LANES, at, small, tile};
 use crate::kernels::positions::Positions;
 use crate::kernels::reducer::prefetch;
 use crate::kernels::rows::Index;
@@ -27,6 +27,9 @@ pub fn gather_elements(
 ) -> Result<()> {
     dst.expect_apart(&src);
     dst.expect_apart(&entries);
+    if small::gather(dst, src, axis, &index) {
+        return Ok(());
+    }
     // What is fresh is thrown away when an entry turns out to be wrong; a checked copy tells which.
     if entries.dtype() == DType::I64 && gather(dst, src, axis, &Entries::raw(entries)) {
         return Ok(());
@@ -176,7 +179,7 @@ impl<'a> Tiled<'a> {
 
 /// The layout with `axis` held at its position 0 and repeated `len` times.
 fn hold_axis(layout: &Layout, axis: usize, len: usize) -> Layout {
-    let (mut shape, mut strides) = (layout.shape().to_vec(), layout.strides().to_vec());
-    (shape[axis], strides[axis]) = (len, 0);
-    Layout::strided(shape.into(), strides.into(), layout.offset())
+    let mut strides = Strides::from_slice(layout.strides());
+    strides[axis] = 0;
+    Layout::strided(resized(layout.shape(), axis, len), strides, layout.offset())
 }

@@ -6,11 +6,12 @@
 mod direct;
 mod gather;
 mod grouped;
+mod small;
 mod winners;
 
 use std::ops::Range;
 
-use inlay_core::{Combine, DType, Layout, Reduce, Result};
+use inlay_core::{Combine, DType, Layout, Reduce, Result, resized};
 
 use super::copy::copy;
 use super::groups::DENSE;
@@ -44,6 +45,9 @@ pub fn scatter_elements(
     dst.expect_apart(&entries);
     assert_eq!(entries.layout().shape(), values.layout().shape(), "an entry for each value");
     let call = Call { dst, axis, values, combine };
+    if small::scatter(&call, base, &index) {
+        return Ok(());
+    }
     let strategy = call.strategy(entries.layout(), base.is_some());
     // As it lies, an index is checked where it is used: before, too, when something that was there
     // already is written.
@@ -240,8 +244,7 @@ fn at<const N: usize>(run: &Run<N>, k: isize) -> [isize; N] {
 
 /// The part of `layout` that has `shape` off the axis, from index 0 on.
 fn corner(layout: &Layout, shape: &[usize], axis: usize) -> Layout {
-    let mut sizes = shape.to_vec();
-    sizes[axis] = layout.shape()[axis];
+    let sizes = resized(shape, axis, layout.shape()[axis]);
     assert!(sizes.iter().zip(layout.shape()).all(|(part, whole)| part <= whole), "a part of it");
-    Layout::strided(sizes.into(), layout.strides().into(), layout.offset())
+    Layout::over(&sizes, layout.strides(), layout.offset())
 }

@@ -5,7 +5,7 @@ use super::{Bits, Piece, pieces};
 use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
 use crate::simd::Simd;
-use crate::walk::{Run, Walk};
+use crate::walk::Run;
 use crate::{Dst, Src};
 
 /// Up to so many true ones among 64 are moved one by one; from there on every element is moved to
@@ -24,7 +24,6 @@ pub(super) fn compress_with(simd: Simd, dst: Dst<'_>, src: Src<'_>, bits: &Bits)
     let size = dst.same_size(&src);
     let exact = dst.layout().is_contiguous(size) && dst.layout().numel() == bits.ones();
     assert!(exact, "a contiguous destination of just as many elements");
-    let walk = Walk::new([src.layout()]);
     let visit = |run: Run<1>, taken: usize| {
         // SAFETY: the walk stays inside of `src`; `taken` and the run's bits count no more than all
         // ones, of which `dst` has place for; every place is this call's alone.
@@ -40,7 +39,7 @@ pub(super) fn compress_with(simd: Simd, dst: Dst<'_>, src: Src<'_>, bits: &Bits)
             dispatch_width!(size, W => job.run::<W>(simd))
         }
     };
-    bits.parallel(&walk, 2 * size, visit, || {});
+    bits.parallel([src.layout()], size, 2, visit, || {});
 }
 
 /// One run of equally spaced elements.

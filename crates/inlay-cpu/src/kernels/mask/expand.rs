@@ -7,7 +7,6 @@ use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
 use crate::simd::Simd;
 use crate::stream::{self, STREAM};
-use crate::walk::Walk;
 use crate::{Dst, Src};
 
 /// Up to so many true ones among 64, the other elements are copied as a whole and the true ones
@@ -38,9 +37,8 @@ pub(super) fn expand_with(
         dst.expect_apart(base);
     }
     let old = base.unwrap_or(dst.as_src());
-    let walk = Walk::new([dst.layout(), old.layout()]);
     // In place, what is written was just read: its lines are in the cache.
-    let stream = base.is_some() && walk.len().saturating_mul(size) >= stream;
+    let stream = base.is_some() && bits.len.saturating_mul(size) >= stream;
     let visit = |run: crate::walk::Run<2>, taken: usize| {
         // SAFETY: the walk stays inside of `dst` and `old`; `taken` and the run's bits count no
         // more than all ones, of which the source has enough; every element is this call's alone.
@@ -65,7 +63,7 @@ pub(super) fn expand_with(
             stream::fence();
         }
     };
-    bits.parallel(&walk, 3 * size, visit, done);
+    bits.parallel([dst.layout(), old.layout()], size, 3, visit, done);
 }
 
 /// One run of equally spaced elements.

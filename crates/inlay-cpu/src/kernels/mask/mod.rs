@@ -12,7 +12,7 @@ mod pack;
 #[cfg(test)]
 mod tests;
 
-use inlay_core::Result;
+use inlay_core::{Layout, Result};
 
 #[cfg(test)]
 pub(super) use comb::interleave_with;
@@ -45,6 +45,14 @@ impl Bits {
         let len = mask.layout().numel();
         let mut words = Space::<u64>::new(len.div_ceil(WORD))?;
         let mut before = Space::<usize>::new(len.div_ceil(BLOCK))?;
+        if let Some(run) = Run::of_few([mask.layout()], [1]) {
+            words.fill(0);
+            // SAFETY: the run lies inside of the mask.
+            unsafe { pack::run(&mut words, 0, mask.origin(), run.strides[0], len) };
+            before.fill(0);
+            let ones = words.iter().map(|word| word.count_ones() as usize).sum();
+            return Ok(Bits { words, before, len, ones });
+        }
         let walk = Walk::new([mask.layout()]);
         let (to, counts) = (Shared(words.as_mut_ptr()), Shared(before.as_mut_ptr()));
         threads::split(before.len(), BLOCK, |blocks| {
@@ -80,16 +88,23 @@ impl Bits {
         self.ones
     }
 
-    /// Calls `visit` with every run of `walk` and how many true ones came before it, on several
-    /// threads when `cost` bytes an element make that worth it, and `done` at each thread's end.
+    /// Calls `visit` with every run of `layouts`, of elements of `size`, in row-major order, and how
+    /// many true ones came before it, on several threads when `cost` times that makes it worth it, and
+    /// `done` at each thread's end.
     fn parallel<const N: usize>(
         &self,
-        walk: &Walk<N>,
+        layouts: [&Layout; N],
+        size: usize,
         cost: usize,
         visit: impl Fn(Run<N>, usize) -> usize + Sync,
         done: impl Fn() + Sync,
     ) {
-        assert_eq!(walk.len(), self.len, "one bit an element");
+        assert_eq!(layouts[0].numel(), self.len, "one bit an element");
+        if let Some(run) = Run::of_few(layouts, [size; N]) {
+            visit(run, 0);
+            return done();
+        }
+        let (walk, cost) = (Walk::new(layouts), cost * size);
         threads::split(self.before.len(), BLOCK * cost, |blocks| {
             for block in blocks {
                 let mut taken = self.before[block];

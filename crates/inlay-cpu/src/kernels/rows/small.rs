@@ -1,19 +1,16 @@
 //! Small scatters of rows that lie one after the other: nothing is prepared for them, since that
 //! would take longer than to write them.
 
-use inlay_core::{Combine, DType, Reduce};
+use inlay_core::Combine;
 
 use super::{Call, Index};
-use crate::Src;
-use crate::kernels::reducer::{Reducer, dispatch_reduce};
+use crate::kernels::positions::{ENTRIES, read_few};
+use crate::kernels::reducer::{Reducer, dispatch_reduce, joins_in_place};
 use crate::number::dispatch_width;
 
 /// Bytes of destination and updates up to which a scatter is small. (8 x 8 floats, 4 rows: 340 ns
 /// instead of 600 with all around it; at 4 KiB both ways take as long.)
 const SMALL: usize = 2 << 10;
-
-/// Entries of a small scatter: their positions have room on the stack.
-const ENTRIES: usize = 64;
 
 /// Writes a small scatter. False if it is not one, or if an entry is out of range: then nothing was
 /// written.
@@ -34,12 +31,14 @@ pub(super) fn scatter(call: &Call<'_>, index: &Index<'_>) -> bool {
     // One value for all, as a fill has it, or rows that lie one after the other.
     let fill =
         combine == Combine::Assign && updates.layout().strides().iter().all(|&step| step == 0);
-    if !suits || !(fill || updates.layout().is_contiguous(size)) || !is_simple(combine, dst.dtype())
+    if !suits
+        || !(fill || updates.layout().is_contiguous(size))
+        || !joins_in_place(combine, dst.dtype())
     {
         return false;
     }
-    let mut room = [0usize; ENTRIES];
-    let Some(places) = read(index.values, shape[axis], &mut room[..entries]) else { return false };
+    let mut room = [0; ENTRIES];
+    let Some(places) = read_few(index.values, shape[axis], &mut room) else { return false };
     let row: usize = shape[axis + 1..].iter().product();
     // Without elements there may be no memory to look at.
     if row == 0 {
@@ -67,39 +66,6 @@ pub(super) fn scatter(call: &Call<'_>, index: &Index<'_>) -> bool {
         }
     }
     true
-}
-
-/// Whether a place can be joined with one update after the other, from its old value on.
-fn is_simple(combine: Combine, dtype: DType) -> bool {
-    match combine {
-        Combine::Assign => true,
-        Combine::Reduce { reduce, include_self } => {
-            let in_place =
-                || dispatch_reduce!(reduce, dtype, (T, R) => <R as Reducer<T>>::IN_PLACE);
-            include_self && reduce != Reduce::Mean && in_place()
-        }
-    }
-}
-
-/// The positions that a contiguous index names, if it is of 64 or 32 bits and all are in range. Each
-/// value is read once: somebody else may be writing it.
-fn read<'r>(index: Src<'_>, size: usize, room: &'r mut [usize]) -> Option<&'r [usize]> {
-    if !index.layout().is_contiguous(index.dtype().size()) {
-        return None;
-    }
-    for (i, place) in room.iter_mut().enumerate() {
-        // SAFETY: the index is contiguous and has as many entries as there is room for.
-        let value = unsafe {
-            match index.dtype() {
-                DType::I64 => index.origin().cast::<i64>().add(i).read_unaligned(),
-                DType::I32 => i64::from(index.origin().cast::<i32>().add(i).read_unaligned()),
-                _ => return None,
-            }
-        };
-        let from_front = if value < 0 { value + size as i64 } else { value };
-        *place = usize::try_from(from_front).ok().filter(|place| *place < size)?;
-    }
-    Some(room)
 }
 
 /// Writes one value to all elements of a row.

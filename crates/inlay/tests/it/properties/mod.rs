@@ -307,13 +307,13 @@ proptest! {
     }
 }
 
-/// Sizes on both sides of each threshold: words and blocks of a mask (64, 4096), blocks of a long
-/// row (16 KiB), a dense index (8 places an entry), a second thread (128 KiB of work).
+/// Sizes on both sides of each threshold: words and blocks of a mask (64, 4096), few elements (1024),
+/// few entries (64) of a small tensor (2 KiB), blocks of a long row (16 KiB), a dense index (8 places an entry), a second thread (128 KiB of work).
 #[test]
 fn twins_agree_around_every_threshold() {
     let mut rng = Rng(7);
     let rng = &mut rng;
-    for n in [63, 64, 65, 4095, 4096, 4097, 33_000] {
+    for n in [63, 64, 65, 1024, 1025, 4095, 4096, 4097, 33_000] {
         for dtype in [DType::U8, DType::F16, DType::F32, DType::I64, DType::C128] {
             check_masks(rng, dtype, &[n]);
             check_slice_scatter(rng, dtype, &[n]);
@@ -323,6 +323,15 @@ fn twins_agree_around_every_threshold() {
             check_scatter(rng, dtype, DType::I64, &[3, n], 2);
             check_along_axis(rng, dtype, DType::I64, &[n], n / 9);
             check_along_axis(rng, dtype, DType::I32, &[n / 32, 32], 40);
+        }
+    }
+    for shape in [[8, 8], [5, 13], [16, 32], [16, 33]] {
+        for dtype in [DType::U8, DType::F16, DType::F32, DType::I64, DType::C128] {
+            check_masks(rng, dtype, &shape);
+            for entries in [1, 2, 4, 5, 8, 9] {
+                check_along_axis(rng, dtype, DType::I64, &shape, entries);
+                check_along_axis(rng, dtype, DType::I32, &shape, entries);
+            }
         }
     }
     for shape in [[129, 65, 5], [64, 64, 16], [2, 300, 70]] {
@@ -360,10 +369,12 @@ fn every_reduction_of_every_dtype_along_an_axis_is_its_naive_twin() {
     let mut rng = Rng(12);
     for dtype in DType::ALL {
         for reduce in REDUCTIONS.into_iter().filter(|reduce| reduce.is_defined_for(dtype)) {
-            for (include, axis) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
-                let x = Nd::random(&mut rng, dtype, &[70, 70]);
-                let index = Nd::random_index(&mut rng, DType::I64, &[70, 70], 70);
-                let values = Nd::random(&mut rng, dtype, &[70, 70]);
+            // As many as have a way of their own for the few, and more.
+            let kinds = [(false, 0), (false, 1), (true, 0), (true, 1)];
+            for ((include, axis), n) in kinds.into_iter().flat_map(|kind| [(kind, 8), (kind, 70)]) {
+                let x = Nd::random(&mut rng, dtype, &[n, n]);
+                let index = Nd::random_index(&mut rng, DType::I64, &[n, n], n);
+                let values = Nd::random(&mut rng, dtype, &[n, n]);
                 let combine = Some((reduce, include));
                 let expected = naive::put_along_axis(&x, &index, &values, axis, combine);
                 let how = PutAlongAxis::reduce(axis as i64, reduce).include_self(include);
