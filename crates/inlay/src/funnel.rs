@@ -127,7 +127,8 @@ pub(crate) fn apply_eager<O: Op + 'static>(
     op: O,
     inputs: &[&Tensor],
 ) -> Result<Tensor> {
-    let metas = metas_of(inputs);
+    let mut metas = Metas::new();
+    add_metas(&mut metas, inputs);
     op.infer(&metas)?;
     let record = is_recorded(&op, inputs)?;
     let device = place(&op, inputs, device, Out::Fresh)?;
@@ -196,7 +197,8 @@ pub(crate) fn apply_in_place<O: Op + Into<Operation> + 'static>(
     if all.iter().any(|tensor| tensor.is_symbolic()) {
         return graph::append_in_place(op, target, &all);
     }
-    let metas = metas_of(&all);
+    let mut metas = Metas::new();
+    add_metas(&mut metas, &all);
     let result = op.infer(&metas)?;
     debug_assert_eq!(result, metas[0], "{name} keeps dtype and shape");
     target.array().expect_target(name, arg)?;
@@ -244,12 +246,11 @@ pub(crate) fn apply_in_place<O: Op + Into<Operation> + 'static>(
     Ok(())
 }
 
-// Pushed one by one, where they stay: to collect them takes several times as long.
+// Pushed one by one, where they stay: to collect them takes several times as long, and to return them
+// moves what was just written.
 #[inline]
-fn metas_of(tensors: &[&Tensor]) -> Metas {
-    let mut metas = Metas::new();
+fn add_metas(metas: &mut Metas, tensors: &[&Tensor]) {
     tensors.iter().for_each(|tensor| metas.push(tensor.array().meta()));
-    metas
 }
 
 /// Whether the call is to be recorded.

@@ -79,6 +79,10 @@ impl Copies {
         device: Device,
         inputs: &[&Tensor],
     ) -> Result<()> {
+        // Nothing goes along to the CPU.
+        if device == Device::Cpu {
+            return Ok(());
+        }
         for (k, tensor) in inputs.iter().enumerate() {
             if tensor.device() != device {
                 self.add(k, device::to_device(op, tensor.array(), device)?);

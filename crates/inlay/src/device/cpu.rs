@@ -21,10 +21,13 @@ enum Lock<'a> {
 struct Locks<'a>(SmallVec<[Lock<'a>; 5]>);
 
 impl<'a> Locks<'a> {
-    // Inlined, so that the guards are made where they stay.
+    fn none() -> Self {
+        Locks(SmallVec::new())
+    }
+
+    // The guards are made where they stay: what was just written is slow to move.
     #[inline(always)]
-    fn new(target: Option<&'a Buffer>, base: Option<&'a Array>, sources: &[&'a Array]) -> Self {
-        let mut locks = Locks(SmallVec::new());
+    fn take(&mut self, target: Option<&'a Buffer>, base: Option<&'a Array>, sources: &[&'a Array]) {
         let (own, mut last) = (target.map_or(0, Buffer::id), 0);
         // They are few: it takes less to look for the next one again than to keep them in order.
         loop {
@@ -35,9 +38,9 @@ impl<'a> Locks<'a> {
                     next = Some((id, array.buffer.cpu()));
                 }
             }
-            let Some((id, buffer)) = next else { return locks };
+            let Some((id, buffer)) = next else { return };
             last = id;
-            locks.0.push(match id == own {
+            self.0.push(match id == own {
                 true => Lock::Write(buffer.write()),
                 false => Lock::Read(buffer.read()),
             });
@@ -46,13 +49,19 @@ impl<'a> Locks<'a> {
 
     #[inline]
     fn src<'s>(&'s self, array: &'s Array) -> Result<Src<'s>> {
+        self.src_at(array, &array.layout)
+    }
+
+    /// The bytes of an array under another layout.
+    #[inline]
+    fn src_at<'s>(&'s self, array: &Array, layout: &'s Layout) -> Result<Src<'s>> {
         for lock in &self.0 {
             match lock {
                 Lock::Read(read) if read.buffer().same_as(array.buffer.cpu()) => {
-                    return read.src(&array.layout, array.dtype);
+                    return read.src(layout, array.dtype);
                 }
                 Lock::Write(write) if write.buffer().same_as(array.buffer.cpu()) => {
-                    return write.src(&array.layout, array.dtype);
+                    return write.src(layout, array.dtype);
                 }
                 _ => {}
             }
@@ -69,6 +78,8 @@ impl<'a> Locks<'a> {
         unreachable!("the target was locked")
     }
 
+    // Inlined, as are the views that it makes: they stay in registers.
+    #[inline(always)]
     fn sources<'s, const N: usize>(&'s self, arrays: [&'s Array; N]) -> Result<[Src<'s>; N]> {
         let mut views = [None; N];
         for (view, array) in views.iter_mut().zip(arrays) {
@@ -83,7 +94,8 @@ fn read<const N: usize, R>(
     sources: [&Array; N],
     work: impl FnOnce([Src<'_>; N]) -> Result<R>,
 ) -> Result<R> {
-    let locks = Locks::new(None, None, &sources);
+    let mut locks = Locks::none();
+    locks.take(None, None, &sources);
     work(locks.sources(sources)?)
 }
 
@@ -95,7 +107,8 @@ fn write<const N: usize, R>(
     sources: [&Array; N],
     work: impl FnOnce(Dst<'_>, Option<Src<'_>>, [Src<'_>; N]) -> R,
 ) -> Result<R> {
-    let locks = Locks::new(Some(target.buffer.cpu()), base, &sources);
+    let mut locks = Locks::none();
+    locks.take(Some(target.buffer.cpu()), base, &sources);
     let base = base.map(|base| locks.src(base)).transpose()?;
     Ok(work(locks.dst(&target.layout, target.dtype)?, base, locks.sources(sources)?))
 }
@@ -112,7 +125,8 @@ pub(super) fn copy_over(
     part: &Layout,
     source: &Array,
 ) -> Result<()> {
-    let locks = Locks::new(Some(to.buffer.cpu()), base, &[source]);
+    let mut locks = Locks::none();
+    locks.take(Some(to.buffer.cpu()), base, &[source]);
     if let Some(base) = base {
         kernels::copy(locks.dst(&to.layout, to.dtype)?, locks.src(base)?);
     }
@@ -122,7 +136,8 @@ pub(super) fn copy_over(
 
 pub(super) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
     let sources: SmallVec<[&Array; 5]> = parts.iter().map(|(_, source)| source).collect();
-    let locks = Locks::new(Some(to.buffer.cpu()), None, &sources);
+    let mut locks = Locks::none();
+    locks.take(Some(to.buffer.cpu()), None, &sources);
     let views = parts.iter().zip(sources);
     let views = views.map(|((part, _), from)| Ok((locks.dst(part, to.dtype)?, locks.src(from)?)));
     let views = views.collect::<Result<SmallVec<[_; 5]>>>()?;
@@ -173,11 +188,11 @@ pub(super) fn gather_elements(
     (op, arg, index): Index<'_>,
     entries: &Layout,
 ) -> Result<()> {
-    let entries = index.with_layout(entries.clone());
-    write(to, None, [from, index, &entries], |dst, _, [src, values, entries]| {
-        let index = kernels::Index { op, arg, values };
-        kernels::gather_elements(dst, src, axis, index, entries)
-    })?
+    let mut locks = Locks::none();
+    locks.take(Some(to.buffer.cpu()), None, &[from, index]);
+    let (dst, src) = (locks.dst(&to.layout, to.dtype)?, locks.src(from)?);
+    let (values, entries) = (locks.src(index)?, locks.src_at(index, entries)?);
+    kernels::gather_elements(dst, src, axis, kernels::Index { op, arg, values }, entries)
 }
 
 pub(super) fn scatter_elements(
@@ -188,12 +203,13 @@ pub(super) fn scatter_elements(
     values: &Array,
     combine: Combine,
 ) -> Result<()> {
-    let entries = index.with_layout(entries.clone());
-    let sources = [index, &entries, values];
-    write(to, base, sources, |dst, base, [index, entries, updates]| {
-        let index = kernels::Index { op, arg, values: index };
-        kernels::scatter_elements(dst, base, axis, index, entries, updates, combine)
-    })?
+    let mut locks = Locks::none();
+    locks.take(Some(to.buffer.cpu()), base, &[index, values]);
+    let base = base.map(|base| locks.src(base)).transpose()?;
+    let (dst, updates) = (locks.dst(&to.layout, to.dtype)?, locks.src(values)?);
+    let (values, entries) = (locks.src(index)?, locks.src_at(index, entries)?);
+    let index = kernels::Index { op, arg, values };
+    kernels::scatter_elements(dst, base, axis, index, entries, updates, combine)
 }
 
 pub(super) fn winning_elements(
