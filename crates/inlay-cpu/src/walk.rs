@@ -39,8 +39,7 @@ pub(crate) struct Run<const N: usize> {
     pub(crate) len: usize,
 }
 
-/// Elements up to which [`Run::of_few`] needs no walk: one thread visits them, and a walk would take
-/// as long to plan.
+/// Elements up to which [`Run::of_few`] needs no walk: far fewer than a second thread is asked for.
 const FEW: usize = 1024;
 
 impl<const N: usize> Run<N> {
