@@ -1,15 +1,15 @@
-//! Expansion and compression of contiguous elements by AVX-512.
+//! Expansion, compression and filling of contiguous elements by AVX-512.
 
 use std::arch::x86_64::*;
 
 use super::expand::Word;
-use super::{WORD, compress, expand, first};
+use super::{WORD, compress, expand, first, select};
 use crate::stream::LINE;
 
-/// Implements both for a width: how many elements a vector has, what a mask of lanes is and how it
+/// Implements all three for a width: how many elements a vector has, what a mask of lanes is and how it
 /// comes from the bits of the elements, and the instructions.
 macro_rules! vectors {
-    ($($W:ty, $mask:ty, $spread:expr, $load:ident, $store:ident, $expand:ident, $compress:ident;)*) => { $(
+    ($($W:ty, $mask:ty, $spread:expr, $load:ident, $store:ident, $expand:ident, $compress:ident, $blend:ident;)*) => { $(
         impl Word for $W {
             #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
             unsafe fn expand_avx512(job: &expand::Job<'_>) -> usize {
@@ -63,20 +63,50 @@ macro_rules! vectors {
                     })
                 }
             }
+
+            #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
+            unsafe fn fill_avx512(choice: &select::Choice, value: $W) {
+                const LANES: usize = LINE / size_of::<$W>();
+                let lanes = |bits: u64| -> $mask { ($spread)(bits) };
+                let (to, old) = (choice.to.cast::<$W>(), choice.b.cast::<$W>());
+                let all = [value; LANES];
+                // SAFETY: as above; the array is a vector.
+                unsafe {
+                    let all = _mm512_loadu_si512(all.as_ptr().cast());
+                    for start in (0..choice.len).step_by(WORD) {
+                        let len = (choice.len - start).min(WORD);
+                        let bools = choice.condition.add(start).cast();
+                        let bools = _mm512_maskz_loadu_epi8(first(len), bools);
+                        let bits = _mm512_test_epi8_mask(bools, bools);
+                        for at in (0..len).step_by(LANES) {
+                            let chosen = lanes((bits >> at) & first(LANES));
+                            let (to, old) = (to.add(start + at), old.add(start + at));
+                            if at + LANES <= len {
+                                let old = _mm512_loadu_si512(old.cast());
+                                _mm512_storeu_si512(to.cast(), $blend(chosen, old, all));
+                            } else {
+                                let live = lanes(first(len - at));
+                                let old = $load(live, old.cast());
+                                $store(to.cast(), live, $blend(chosen, old, all));
+                            }
+                        }
+                    }
+                }
+            }
         }
     )* };
 }
 vectors!(
     u8, __mmask64, |bits| bits,
-        _mm512_maskz_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_mask_expand_epi8, _mm512_maskz_compress_epi8;
+        _mm512_maskz_loadu_epi8, _mm512_mask_storeu_epi8, _mm512_mask_expand_epi8, _mm512_maskz_compress_epi8, _mm512_mask_blend_epi8;
     u16, __mmask32, |bits| bits as u32,
-        _mm512_maskz_loadu_epi16, _mm512_mask_storeu_epi16, _mm512_mask_expand_epi16, _mm512_maskz_compress_epi16;
+        _mm512_maskz_loadu_epi16, _mm512_mask_storeu_epi16, _mm512_mask_expand_epi16, _mm512_maskz_compress_epi16, _mm512_mask_blend_epi16;
     u32, __mmask16, |bits| bits as u16,
-        _mm512_maskz_loadu_epi32, _mm512_mask_storeu_epi32, _mm512_mask_expand_epi32, _mm512_maskz_compress_epi32;
+        _mm512_maskz_loadu_epi32, _mm512_mask_storeu_epi32, _mm512_mask_expand_epi32, _mm512_maskz_compress_epi32, _mm512_mask_blend_epi32;
     u64, __mmask8, |bits| bits as u8,
-        _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64, _mm512_mask_expand_epi64, _mm512_maskz_compress_epi64;
+        _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64, _mm512_mask_expand_epi64, _mm512_maskz_compress_epi64, _mm512_mask_blend_epi64;
     // Two lanes an element.
     u128, __mmask8, |bits| (_pdep_u64(bits, 0x55) * 3) as u8,
-        _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64, _mm512_mask_expand_epi64, _mm512_maskz_compress_epi64;
+        _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64, _mm512_mask_expand_epi64, _mm512_maskz_compress_epi64, _mm512_mask_blend_epi64;
 );
 const _: () = assert!(WORD.is_multiple_of(LINE));

@@ -2,11 +2,12 @@
 
 use std::hint::select_unpredictable;
 
-use super::{Bits, Piece, pieces};
-use crate::kernels::copy::move_run;
+use super::{BLOCK, Bits, Piece, pieces};
+use crate::kernels::copy::{copy, move_run};
 use crate::number::dispatch_width;
 use crate::simd::Simd;
 use crate::stream::{self, STREAM};
+use crate::walk::{Run, Walk};
 use crate::{Dst, Src};
 
 /// Up to so many true ones among 64, the other elements are copied as a whole and the true ones
@@ -36,10 +37,23 @@ pub(super) fn expand_with(
     if let Some(base) = &base {
         dst.expect_apart(base);
     }
+    // A base with gaps is copied first, in the order that suits it, and not element by element
+    // beside the mask. (2048x2048 f32, with its mask: transposed 4.2 ms instead of 27, every other
+    // column 4.7 instead of 8.)
+    let base = base.filter(|base| {
+        let gaps = bits.len > BLOCK && {
+            let [to, from] = Walk::new([dst.layout(), base.layout()]).run_strides();
+            to == size as isize && from != to
+        };
+        if gaps {
+            copy(dst, *base);
+        }
+        !gaps
+    });
     let old = base.unwrap_or(dst.as_src());
     // In place, what is written was just read: its lines are in the cache.
     let stream = base.is_some() && bits.len.saturating_mul(size) >= stream;
-    let visit = |run: crate::walk::Run<2>, taken: usize| {
+    let visit = |run: Run<2>, taken: usize| {
         // SAFETY: the walk stays inside of `dst` and `old`; `taken` and the run's bits count no
         // more than all ones, of which the source has enough; every element is this call's alone.
         unsafe {
@@ -206,6 +220,11 @@ pub(super) trait Word: Copy {
     /// As for `compress::Job::run`; the job is contiguous and the machine has `Simd::Avx512`.
     #[cfg(target_arch = "x86_64")]
     unsafe fn compress_avx512(job: &super::compress::Job<'_>) -> usize;
+    /// # Safety
+    /// As for `Choice::run`; all but the value, which is `a`, are contiguous, and the machine has
+    /// `Simd::Avx512`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn fill_avx512(choice: &super::select::Choice, value: Self);
 }
 
 #[cfg(not(target_arch = "x86_64"))]

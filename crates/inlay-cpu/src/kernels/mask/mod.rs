@@ -1,4 +1,5 @@
-//! Masks: counted once into bits, then expanded or compressed block by block.
+//! Masks: counted once into bits, then expanded or compressed block by block; or read beside what they
+//! choose.
 //!
 //! The bits are a private copy, so that a mask that another thread changes can't lead a kernel past
 //! the counted elements; and blocks are independent once the ones before each are known.
@@ -9,8 +10,11 @@ mod comb;
 mod compress;
 mod expand;
 mod pack;
+mod select;
 #[cfg(test)]
 mod tests;
+
+use std::ops::Range;
 
 use inlay_core::{Layout, Result};
 
@@ -19,11 +23,14 @@ pub(super) use comb::interleave_with;
 pub use comb::{Comb, interleave};
 pub use compress::compress;
 pub use expand::expand;
+pub use select::select;
 
+use super::copy::copy;
 use super::positions::Shared;
-use crate::memory::Space;
+use crate::memory::{Scratch, Space};
+use crate::view::Span;
 use crate::walk::{Run, Walk};
-use crate::{Src, threads};
+use crate::{Dst, Src, threads};
 
 /// Elements that share one count. 4096 elements are 64 words of bits: the count costs 8 bytes a
 /// block, and a block is enough work to be a thread's.
@@ -43,9 +50,14 @@ impl Bits {
     /// Reads a bool view.
     pub fn read(mask: Src<'_>) -> Result<Self> {
         let len = mask.layout().numel();
+        let few = Run::of_few([mask.layout()], [1]);
+        let walk = || Walk::new([mask.layout()]);
+        if few.is_none() && len > BLOCK && !matches!(walk().run_strides()[0], 0 | 1) {
+            return Bits::read_apart(mask);
+        }
         let mut words = Space::<u64>::new(len.div_ceil(WORD))?;
         let mut before = Space::<usize>::new(len.div_ceil(BLOCK))?;
-        if let Some(run) = Run::of_few([mask.layout()], [1]) {
+        if let Some(run) = few {
             words.fill(0);
             // SAFETY: the run lies inside of the mask.
             unsafe { pack::run(&mut words, 0, mask.origin(), run.strides[0], len) };
@@ -53,7 +65,7 @@ impl Bits {
             let ones = words.iter().map(|word| word.count_ones() as usize).sum();
             return Ok(Bits { words, before, len, ones });
         }
-        let walk = Walk::new([mask.layout()]);
+        let walk = walk();
         let (to, counts) = (Shared(words.as_mut_ptr()), Shared(before.as_mut_ptr()));
         threads::split(before.len(), BLOCK, |blocks| {
             for block in blocks {
@@ -81,6 +93,19 @@ impl Bits {
             ones += std::mem::replace(count, ones);
         }
         Ok(Bits { words, before, len, ones })
+    }
+
+    /// Reads bools that don't follow each other, from a copy in which they do: one by one, those of a
+    /// transposed mask come from a line each.
+    fn read_apart(mask: Src<'_>) -> Result<Self> {
+        let layout = Layout::contiguous("mask", mask.layout().shape(), 1)?;
+        let mut bytes = Scratch::<u8>::new(layout.numel())?;
+        let Range { start, end } = bytes.as_mut_ptr_range();
+        let span = Span { low: start.addr(), high: end.addr() };
+        // SAFETY: the bytes are as many as the layout has, and this call's alone.
+        let near = unsafe { Dst::new(start, &layout, mask.dtype(), span) };
+        copy(near, mask);
+        Bits::read(near.as_src())
     }
 
     /// How many are true.

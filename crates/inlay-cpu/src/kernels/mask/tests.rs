@@ -4,6 +4,7 @@ use inlay_core::{DType, Layout};
 
 use super::compress::compress_with;
 use super::expand::expand_with;
+use super::select::select_with;
 use super::*;
 use crate::Buffer;
 use crate::simd::Simd;
@@ -50,6 +51,90 @@ fn random_mask(random: &mut Random, len: usize) -> Vec<bool> {
     }
     mask.truncate(len);
     mask
+}
+
+/// Bits of bools that have gaps between them are those of bools that have none.
+#[test]
+fn bits_of_bools_with_gaps_are_the_same_bits() {
+    let mut random = Random(11);
+    for (rows, columns) in [(1, 1), (3, 50), (64, 64), (64, 65), (70, 130), (9, 1000)] {
+        let bools = random_bytes(&mut random, 2 * rows * columns);
+        for k in 0..bools.len() {
+            // SAFETY: `k` lies inside of a buffer that nobody else has yet.
+            unsafe { bools.as_ptr().add(k).write((random.below(3) * 0x40) as u8) };
+        }
+        let whole = Layout::contiguous("test", &[rows, 2 * columns], 1).expect("small");
+        let half = inlay_core::ResolvedSlice { start: 1, step: 2, len: columns };
+        let gaps = whole.slice(1, half);
+        for layout in [gaps.transpose(&[1, 0]), whole.transpose(&[1, 0]), gaps, whole] {
+            let lock = bools.read();
+            let bits = Bits::read(lock.src(&layout, DType::Bool).expect("inside")).expect("small");
+            let all = bytes(&bools, 0, bools.len());
+            let (shape, strides) = (layout.shape(), layout.strides());
+            for k in 0..layout.numel() {
+                let (i, j) = ((k / shape[1]) as isize, (k % shape[1]) as isize);
+                let at = layout.offset() as isize + i * strides[0] + j * strides[1];
+                let bit = bits.words[k / WORD] >> (k % WORD) & 1 == 1;
+                assert_eq!(bit, all[at as usize] != 0, "{layout:?} {k}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_choice_is_the_plain_loop() {
+    let mut random = Random(7);
+    for dtype in [DType::U8, DType::F16, DType::F32, DType::I64, DType::C128] {
+        let size = dtype.size();
+        for len in [1, 7, 15, 63, 64, 65, 127, 129, 1000] {
+            // The bytes from one to the next, of result, condition, and both sides.
+            for steps in [[size, 1, 0, size], [size, 1, size, size], [size, 2, 3, 2 * size]] {
+                let [to_step, if_step, a_step, b_step] = steps;
+                let mask = random_mask(&mut random, len * if_step);
+                let condition = Buffer::new(len * if_step).expect("small");
+                for (k, &value) in mask.iter().enumerate() {
+                    // SAFETY: `k` lies inside of a buffer that nobody else has yet.
+                    unsafe { condition.as_ptr().add(k).write(u8::from(value) * 0x40) };
+                }
+                let a = random_bytes(&mut random, len * a_step + size + 1);
+                let b = random_bytes(&mut random, len * b_step + size + 1);
+                for (simd, fresh) in Simd::all().into_iter().flat_map(|s| [(s, true), (s, false)]) {
+                    let to = random_bytes(&mut random, len * to_step + 9);
+                    let mut expected = bytes(&to, 0, to.len());
+                    for k in 0..len {
+                        let at = 1 + k * to_step;
+                        if mask[k * if_step] {
+                            let word = bytes(&a, 1 + k * a_step, size);
+                            expected[at..at + size].copy_from_slice(&word);
+                        } else if fresh {
+                            let word = bytes(&b, k * b_step, size);
+                            expected[at..at + size].copy_from_slice(&word);
+                        }
+                    }
+                    {
+                        let (condition, a, b) = (condition.read(), a.read(), b.read());
+                        let write = to.write();
+                        let layouts = [(to_step, 1), (if_step, 0), (a_step, 1), (b_step, 0)];
+                        let [to, chosen, one, other] =
+                            layouts.map(|(step, offset)| strided(len, step, offset));
+                        let other = b.src(&other, dtype).expect("inside");
+                        select_with(
+                            simd,
+                            write.dst(&to, dtype).expect("inside"),
+                            condition.src(&chosen, DType::Bool).expect("inside"),
+                            a.src(&one, dtype).expect("inside"),
+                            fresh.then_some(other),
+                        );
+                    }
+                    assert_eq!(
+                        bytes(&to, 0, to.len()),
+                        expected,
+                        "{simd:?} {dtype} {len} {steps:?}"
+                    );
+                }
+            }
+        }
+    }
 }
 
 fn check(random: &mut Random, dtype: DType, len: usize, gaps: [usize; 2], offsets: [usize; 2]) {

@@ -1,0 +1,123 @@
+//! From one side or the other, element by element, as a mask says.
+
+use super::expand::Word;
+use crate::kernels::copy::move_run;
+use crate::number::dispatch_width;
+use crate::simd::Simd;
+use crate::walk::{Run, Walk};
+use crate::{Bool8, Dst, Src};
+
+/// `dst = if condition { a } else { b }`, all of one shape. `b` may be `None` when `dst` holds it
+/// already.
+pub fn select(dst: Dst<'_>, condition: Src<'_>, a: Src<'_>, b: Option<Src<'_>>) {
+    select_with(Simd::best(), dst, condition, a, b);
+}
+
+/// [`select`] by `simd`.
+pub(super) fn select_with(
+    simd: Simd,
+    dst: Dst<'_>,
+    condition: Src<'_>,
+    a: Src<'_>,
+    b: Option<Src<'_>>,
+) {
+    dst.expect_apart(&condition);
+    dst.expect_apart(&a);
+    let size = dst.same_size(&a);
+    let b = match b {
+        Some(b) => {
+            dst.expect_apart(&b);
+            dst.same_size(&b);
+            b
+        }
+        None => dst.as_src(),
+    };
+    let layouts = [dst.layout(), condition.layout(), a.layout(), b.layout()];
+    let few = Run::of_few(layouts, [size, 1, size, size]);
+    dispatch_width!(size, W => {
+        // SAFETY: runs lie inside of all layouts.
+        let select = |run: Run<4>| unsafe {
+            let choice = Choice {
+                to: dst.origin().offset(run.offsets[0]),
+                condition: condition.origin().offset(run.offsets[1]),
+                a: a.origin().offset(run.offsets[2]),
+                b: b.origin().offset(run.offsets[3]),
+                strides: run.strides,
+                len: run.len,
+            };
+            choice.run::<W>(simd);
+        };
+        match few {
+            Some(run) => select(run),
+            None => Walk::in_memory_order(layouts).parallel(3 * size + 1, select),
+        }
+    });
+}
+
+/// A run of [`select`].
+pub(super) struct Choice {
+    pub(super) to: *mut u8,
+    pub(super) condition: *const u8,
+    pub(super) a: *const u8,
+    pub(super) b: *const u8,
+    /// Of all four, in this order.
+    pub(super) strides: [isize; 4],
+    pub(super) len: usize,
+}
+
+impl Choice {
+    /// # Safety
+    /// All elements can be read, and those of `to` written; the machine has what `simd` says.
+    unsafe fn run<W: Word>(&self, simd: Simd) {
+        let Choice { to, condition, a, b, strides, len } = *self;
+        let [step, step_if, step_a, step_b] = strides;
+        let (size, count) = (size_of::<W>() as isize, len as isize);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let is_true = |k: isize| condition.offset(k).cast::<Bool8>().read().get();
+            let at = |p: *const u8, by: isize| p.offset(by).cast::<W>().read_unaligned();
+            let put = |by: isize, word: W| to.offset(by).cast::<W>().write_unaligned(word);
+            // Both are read: a choice of values makes vectors, one of places makes branches. The
+            // loops that the compiler can turn into vectors have constant steps.
+            if strides == [size, 1, 0, size] {
+                // Read before anything is written, one value stays in a register.
+                let x = at(a, 0);
+                match simd {
+                    #[cfg(target_arch = "x86_64")]
+                    Simd::Avx512 => W::fill_avx512(self, x),
+                    // Through one pointer: of two that are the same, none could be read ahead.
+                    _ if std::ptr::eq(b, to) => (0..count).for_each(|k| {
+                        let y = at(to, k * size);
+                        put(k * size, if is_true(k) { x } else { y });
+                    }),
+                    _ => (0..count).for_each(|k| {
+                        let y = at(b, k * size);
+                        put(k * size, if is_true(k) { x } else { y });
+                    }),
+                }
+            } else if strides == [size, 1, size, size] {
+                (0..count).for_each(|k| {
+                    let (x, y) = (at(a, k * size), at(b, k * size));
+                    put(k * size, if is_true(k) { x } else { y });
+                });
+            } else if strides == [size, 1, size, 0] {
+                let y = at(b, 0);
+                (0..count).for_each(|k| {
+                    let x = at(a, k * size);
+                    put(k * size, if is_true(k) { x } else { y });
+                });
+            } else if step_if == 0 {
+                let (from, step_from) = if is_true(0) { (a, step_a) } else { (b, step_b) };
+                // In place, what is kept is there already.
+                if !std::ptr::eq(from, to) {
+                    move_run::<W>(to, step, from, step_from, len);
+                }
+            } else {
+                (0..count).for_each(|k| {
+                    let (x, y) = (at(a, k * step_a), at(b, k * step_b));
+                    put(k * step, if is_true(k * step_if) { x } else { y });
+                });
+            }
+        }
+    }
+}
