@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use inlay_core::{DType, Layout, Result, Strides, resized};
 
 use super::{AHEAD, Entries, LANES, at, small, tile};
-use crate::kernels::positions::Positions;
+use crate::kernels::positions::{Positions, from_front, is_inside};
 use crate::kernels::reducer::prefetch;
 use crate::kernels::rows::Index;
 use crate::number::dispatch_width;
+use crate::stream::LINE;
 use crate::walk::{Run, Walk};
-use crate::{Dst, Src};
+use crate::{Dst, Src, threads};
 
 /// `dst[.., j, ..] = src[.., index[.., j, ..], ..]` along `axis`, where `dst` is fresh. `entries` is
 /// the index stretched to the shape of `dst`; off the axis `src` has that shape too.
@@ -31,12 +32,12 @@ pub fn gather_elements(
         return Ok(());
     }
     // What is fresh is thrown away when an entry turns out to be wrong; a checked copy tells which.
-    if entries.dtype() == DType::I64 && gather(dst, src, axis, &Entries::raw(entries)) {
+    if entries.dtype() == DType::I64 && gather(dst, src, axis, &Entries::raw(entries), false) {
         return Ok(());
     }
     let positions = index.positions(axis, src.layout().shape()[axis])?;
     let layout = positions.stretched(entries.layout().shape());
-    let done = gather(dst, src, axis, &Entries::checked(&positions, &layout));
+    let done = gather(dst, src, axis, &Entries::checked(&positions, &layout), true);
     assert!(done, "positions were checked");
     Ok(())
 }
@@ -46,12 +47,13 @@ pub(in crate::kernels) fn gather_lanes(dst: Dst<'_>, src: Src<'_>, axis: usize, 
     let mut strides = vec![0; dst.layout().rank()];
     strides[axis] = size_of::<i64>() as isize;
     let layout = Layout::strided(dst.layout().shape().into(), strides.into(), 0);
-    let done = gather(dst, src, axis, &Entries::checked(index, &layout));
+    let done = gather(dst, src, axis, &Entries::checked(index, &layout), true);
     assert!(done, "positions were checked");
 }
 
-/// False when an entry is out of range: then what is in its place has no meaning.
-fn gather(dst: Dst<'_>, src: Src<'_>, axis: usize, entries: &Entries<'_>) -> bool {
+/// False when an entry is out of range: then what is in its place has no meaning. Entries that are
+/// `checked` are positions, which are not looked at again.
+fn gather(dst: Dst<'_>, src: Src<'_>, axis: usize, entries: &Entries<'_>, checked: bool) -> bool {
     let size = dst.same_size(&src);
     assert_eq!(dst.layout().shape(), entries.layout.shape(), "an entry for each element");
     let places = src.layout().shape()[axis];
@@ -72,33 +74,127 @@ fn gather(dst: Dst<'_>, src: Src<'_>, axis: usize, entries: &Entries<'_>) -> boo
     let step = src.layout().strides()[axis];
     let lanes = hold_axis(src.layout(), axis, dst.layout().shape()[axis]);
     let walk = Walk::in_memory_order([dst.layout(), entries.layout, &lanes]);
-    dispatch_width!(size, W => walk.parallel(3 * size + 8, |run| {
-        // Copies that nothing points to are kept in registers.
-        let (to_origin, from_origin, entries) = (dst.origin(), src.origin(), *entries);
-        let mut all = true;
-        let mut one = |[to, entry, from]: [isize; 3], step: isize| {
-            // SAFETY: the walk stays inside of all layouts, the position inside of the axis.
-            unsafe {
-                let place = entries.at(entry, places);
-                all &= place.is_some();
-                let from = from + place.unwrap_or(0) as isize * step;
-                let word = from_origin.offset(from).cast::<W>().read_unaligned();
-                to_origin.offset(to).cast::<W>().write_unaligned(word);
+    dispatch_width!(size, W => threads::split(walk.len(), 3 * size + 8, |range| {
+        let mut space = [0; CHUNK];
+        walk.runs(range, |run| {
+            // Entries jump to and fro in a lane: where most of its lines are needed, it is asked
+            // for as a whole.
+            let (lane, near) = (places.saturating_mul(size), step == size as isize);
+            if near && run.strides[2] == 0 && lane <= SHORT_LANE && run.len * LINE >= lane {
+                prefetch(src.origin().wrapping_offset(run.offsets[2]), lane);
             }
-        };
-        let (width, entry) = (size_of::<W>() as isize, size_of::<i64>() as isize);
-        if run.strides == [width, entry, 0] && step == width {
-            // Along contiguous lanes.
-            let [to, index, from] = run.offsets;
-            for k in 0..run.len as isize {
-                one([to + k * width, index + k * entry, from], width);
+            for start in (0..run.len).step_by(CHUNK) {
+                let len = (run.len - start).min(CHUNK);
+                let [to, entry, from] = at(&run, start as isize);
+                // SAFETY: the walk stays inside of all layouts. Checked entries are positions,
+                // which nobody writes; of all others a private copy is checked.
+                unsafe {
+                    let chunk = entries.origin.offset(entry).cast::<i64>();
+                    let named = if checked && run.strides[1] == ENTRY {
+                        std::slice::from_raw_parts(chunk, len)
+                    } else {
+                        note(read_places(&mut space[..len], chunk, run.strides[1], places));
+                        &space[..len]
+                    };
+                    let (to, from) = (dst.origin().offset(to), src.origin().offset(from));
+                    move_places::<W>((to, run.strides[0]), (from, run.strides[2]), step, named);
+                }
             }
-        } else {
-            (0..run.len as isize).for_each(|k| one(at(&run, k), step));
-        }
-        note(all);
+        });
     }));
     good.into_inner()
+}
+
+/// From one entry to the next where they follow each other.
+const ENTRY: isize = size_of::<i64>() as isize;
+
+/// Entries that are checked together, before the first of them is used: a loop that only checks becomes
+/// vectors, and one that only moves waits for nothing. (256x256 f32 along axis 0: 59 us instead of 79.)
+const CHUNK: usize = 128;
+
+/// The most bytes of a lane that is asked for ahead: half of a first cache.
+const SHORT_LANE: usize = 16 << 10;
+
+/// The positions on an axis of `size` that the entries from `from` on name; for one that is out of range
+/// position 0, and then false.
+///
+/// # Safety
+/// So many entries, `stride` bytes apart, can be read.
+unsafe fn read_places(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
+    // SAFETY: the caller's promise, and the features are there.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            return read_places_avx2(to, from, stride, size);
+        }
+        read_places_plain(to, from, stride, size)
+    }
+}
+
+/// # Safety
+/// As for [`read_places`], and the CPU has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn read_places_avx2(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { read_places_plain(to, from, stride, size) }
+}
+
+/// # Safety
+/// As for [`read_places`].
+#[inline(always)]
+unsafe fn read_places_plain(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
+    let mut outside = 0;
+    let mut put = |to: &mut i64, value: i64| {
+        let at = from_front(value, size);
+        let inside = is_inside(at, size);
+        outside |= u64::from(!inside);
+        *to = if inside { at } else { 0 };
+    };
+    // SAFETY: the caller's promise. The loop that the compiler can turn into vectors has a constant
+    // step.
+    unsafe {
+        if stride == ENTRY {
+            for (k, to) in to.iter_mut().enumerate() {
+                put(to, from.add(k).read_unaligned());
+            }
+        } else {
+            for (k, to) in to.iter_mut().enumerate() {
+                put(to, from.byte_offset(k as isize * stride).read_unaligned());
+            }
+        }
+    }
+    outside == 0
+}
+
+/// `to[k] = from[k][named[k]]`, where `step` bytes lie from position to position.
+///
+/// # Safety
+/// All of them can be read and written, and lie apart.
+#[inline(always)]
+unsafe fn move_places<W: Copy>(
+    (to, to_stride): (*mut u8, isize),
+    (from, from_stride): (*const u8, isize),
+    step: isize,
+    named: &[i64],
+) {
+    let width = size_of::<W>() as isize;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if to_stride == width && from_stride == 0 && step == width {
+            // Along contiguous lanes.
+            let (to, from) = (to.cast::<W>(), from.cast::<W>());
+            for (k, &place) in named.iter().enumerate() {
+                to.add(k).write_unaligned(from.offset(place as isize).read_unaligned());
+            }
+        } else {
+            for (k, &place) in named.iter().enumerate() {
+                let from = from.offset(k as isize * from_stride + place as isize * step);
+                let to = to.offset(k as isize * to_stride);
+                to.cast::<W>().write_unaligned(from.cast::<W>().read_unaligned());
+            }
+        }
+    }
 }
 
 /// Lanes that lie side by side, whose elements lie far apart: a block of them is moved to where they
@@ -182,4 +278,36 @@ fn hold_axis(layout: &Layout, axis: usize, len: usize) -> Layout {
     let mut strides = Strides::from_slice(layout.strides());
     strides[axis] = 0;
     Layout::strided(resized(layout.shape(), axis, len), strides, layout.offset())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_a_loop_over_entries() {
+        let mut values: Vec<i64> = (0..900).map(|k| (k * 7919 + 13) % 100 - 50).collect();
+        for (at, bad) in [(0, None), (300, Some(50)), (301, Some(-51)), (302, Some(i64::MIN))] {
+            if let Some(bad) = bad {
+                values[at] = bad;
+            }
+            for (stride, len) in [(1, 0), (1, 1), (1, 256), (1, 900), (3, 7), (3, 300)] {
+                let own: Vec<i64> = values.iter().step_by(stride).take(len).copied().collect();
+                let places = own.iter().map(|&value| match value {
+                    0..50 => value,
+                    -50..0 => value + 50,
+                    _ => 0,
+                });
+                let places: Vec<i64> = places.collect();
+                let inside = own.iter().all(|value| (-50..50).contains(value));
+                let step = stride as isize * ENTRY;
+                for read in [read_places, read_places_plain] {
+                    let mut to = vec![-1; len];
+                    // SAFETY: so many entries lie inside of the vector.
+                    assert_eq!(unsafe { read(&mut to, values.as_ptr(), step, 50) }, inside);
+                    assert_eq!(to, places);
+                }
+            }
+        }
+    }
 }
