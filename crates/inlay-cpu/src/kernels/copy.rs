@@ -104,6 +104,12 @@ pub(super) unsafe fn move_run<W: Copy>(
         } else if from_stride == 0 {
             let word = from.cast::<W>().read_unaligned();
             fill_run(to, to_stride, word, len);
+        } else if to_stride == size && from_stride == 2 * size {
+            // Every other word: a constant step becomes vectors.
+            for k in 0..len {
+                let word = from.cast::<W>().add(2 * k).read_unaligned();
+                to.cast::<W>().add(k).write_unaligned(word);
+            }
         } else {
             for k in 0..len as isize {
                 let word = from.offset(k * from_stride).cast::<W>().read_unaligned();

@@ -17,7 +17,7 @@ use super::elements::gather_lanes;
 use super::groups::DENSE;
 use super::listing::Entries;
 use super::positions::Positions;
-use super::reducer::dispatch_reduce;
+use super::reducer::{dispatch_reduce, prefetch};
 use crate::number::dispatch_width;
 use crate::threads;
 use crate::walk::Walk;
@@ -65,18 +65,24 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     let (to_axis, from_axis) = (dst.layout().strides()[axis], src.layout().strides()[axis]);
     let rows = Walk::of_rows([dst.layout(), src.layout()], axis);
     let [to_step, from_step] = rows.run_strides().map(isize::unsigned_abs);
-    // Elements that lie further apart than rows are read as elements.
-    if to_step > to_axis.unsigned_abs() {
+    // Elements that lie further apart than rows are read as elements, and so are rows of one.
+    if to_step > to_axis.unsigned_abs() || rows.len() == 1 {
         return gather_lanes(dst, src, axis, index);
     }
     // A run that jumps from line to line of the source is read a line of the destination at a time:
     // what is met on the way stays in a cache for the next rows. (Every other element of 2048 floats a
     // row: 1.1 ms at once, 6.6 in lines.)
     let columns = if from_step >= LINE { rows.run_len().div_ceil((LINE / size).max(1)) } else { 1 };
+    let near = rows.run_strides()[1] == size as isize;
+    let ahead = if near && rows.run_len() * size <= SHORT_ROW { AHEAD } else { positions.len() };
     let even = evenly(positions.len());
     dispatch_width!(size, W => each_row(&rows, &even, size, 2 * size, columns, |run, i| {
         let to = run.offsets[0] + i as isize * to_axis;
-        let from = run.offsets[1] + positions[i] as isize * from_axis;
+        let from = |position: i64| run.offsets[1] + position as isize * from_axis;
+        if let Some(&position) = positions.get(i + ahead) {
+            prefetch(src.origin().wrapping_offset(from(position)), run.len * size);
+        }
+        let from = from(positions[i]);
         // SAFETY: the run lies inside of both rows, `i` and the position inside of both axes, and
         // the views lie apart.
         unsafe {
@@ -87,6 +93,12 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
         }
     }));
 }
+
+/// Rows without gaps of up to so many bytes are asked for ahead: of longer ones the CPU does that itself.
+const SHORT_ROW: usize = 4 << 10;
+
+/// How many rows ahead. (64 times 512 rows of 512 bytes: 0.85 ms, with none asked for 1.15.)
+const AHEAD: usize = 8;
 
 /// `dst[index[i]] (combine)= updates[i]` along `axis`, for i in order. Where `base` is given, `dst`
 /// is fresh and takes its other rows, and its old values, from there.
