@@ -39,7 +39,9 @@ pub(super) fn overlay_with(stream: usize, parts: &[(Dst<'_>, Src<'_>)]) {
     }
     let low = parts.iter().map(|part| part.low).min().unwrap_or(0);
     let high = parts.iter().map(|part| part.high).max().unwrap_or(0);
-    let streams = high - low >= stream;
+    // What is written over again had better stay in a cache until then; a diagonal is no matter.
+    let written: usize = parts.iter().map(|part| part.walk.len() * part.size).sum();
+    let streams = high - low >= stream && written <= (high - low) / 16 * 17;
     // Chunks begin at whole lines.
     let low = low / stream::LINE * stream::LINE;
     threads::split((high - low).div_ceil(CHUNK), 2 * CHUNK, |chunks| {

@@ -86,6 +86,22 @@ where
 /// of 32 MiB, take half as long when those of each side are copied in turn.
 const WIDE_TOOTH: usize = 256;
 
+/// Regions that have fewer bytes without a gap are written over a copy of the whole, for to leave them out
+/// costs more than to copy them. (The middle half of rows of 512 bytes, 16 MiB: 1.2 ms instead of 2.1.)
+const SHORT_RUN: usize = 512;
+
+/// How many bytes of a layout of elements of `size` follow each other.
+fn run_bytes(layout: &Layout, size: usize) -> usize {
+    let mut run = size;
+    for (&len, &stride) in layout.shape().iter().zip(layout.strides()).rev() {
+        if len != 1 && stride != run as isize {
+            break;
+        }
+        run *= len;
+    }
+    run
+}
+
 /// Writes a region.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Write<R>(pub(crate) R);
@@ -134,9 +150,13 @@ where
             device::interleave(&to, base, source, comb)?;
             return Ok(to);
         }
-        let rest = self.0.rest(&to.layout)?.into_iter().zip(self.0.rest(&base.layout)?);
-        let mut parts: SmallVec<[(Layout, Array); 5]> =
-            rest.map(|(to_part, from)| (to_part, base.with_layout(from))).collect();
+        let mut parts = SmallVec::<[(Layout, Array); 5]>::new();
+        if run_bytes(&region, to.dtype.size()) < SHORT_RUN {
+            parts.push((to.layout.clone(), base.clone()));
+        } else {
+            let rest = self.0.rest(&to.layout)?.into_iter().zip(self.0.rest(&base.layout)?);
+            parts.extend(rest.map(|(to_part, from)| (to_part, base.with_layout(from))));
+        }
         parts.push((region, (*source).clone()));
         device::overlay(&to, &parts)?;
         Ok(to)
