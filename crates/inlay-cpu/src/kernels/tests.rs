@@ -131,7 +131,9 @@ fn folds_are_trees_however_they_lie() {
         let lines = Layout::contiguous("test", &[rows, len], 8).expect("small");
         let columns = Layout::contiguous("test", &[len, rows], 8).expect("small");
         let gaps = lines.slice(1, slice(0, 2, len.div_ceil(2)));
-        for (layout, axis) in [(lines, 1), (columns, 0), (gaps, 1)] {
+        let apart = columns.slice(1, slice(1, 2, 2));
+        for (layout, axis) in [(lines, 1), (columns, 0), (gaps, 1), (apart, 0)] {
+            let rows = layout.shape()[1 - axis];
             let at = offsets(&layout.transpose(&[1 - axis, axis]));
             let count = layout.shape()[axis];
             let to = Layout::contiguous("test", &[rows], 8).expect("small");

@@ -157,18 +157,18 @@ fn fold_of<F: Folding>(dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> 
     let mut sums = Scratch::<F::Acc>::new(outer.len().saturating_mul(blocks))?;
     let shared = Shared(sums.as_mut_ptr());
     let cost = inner.len().min(BLOCK).saturating_mul(size_of::<F::Number>());
-    // Where neighbours belong to different results, whole rows are added to whole rows of them.
-    let columns = match (outer.run_strides()[1] == size, inner.run_strides()[0] == size) {
-        (true, false) => outer.run_len().min(COLUMNS),
-        _ => 1,
-    };
+    // Where those that lie closer together belong to different results, whole rows are added to
+    // whole rows of them. (2048 rows, every other one of 4096 floats: 4.6 ms, one by one 34.)
+    let (across, along) = (outer.run_strides()[1], inner.run_strides()[0]);
+    let nearer = along == 0 || across.unsigned_abs() < along.unsigned_abs();
+    let columns = if across != 0 && nearer { outer.run_len().min(COLUMNS) } else { 1 };
     let strips = outer.run_len().div_ceil(columns);
     let items = (outer.len() / outer.run_len()) * strips * blocks;
     threads::split(items, cost.saturating_mul(columns), |range| {
         for item in range {
-            let (strip, block) = (item / blocks, item % blocks);
-            let at = strip / strips * outer.run_len() + strip % strips * columns;
-            let end = (at + columns).min((strip / strips + 1) * outer.run_len());
+            let (first, block) = (item / blocks, item % blocks);
+            let at = first / strips * outer.run_len() + first % strips * columns;
+            let end = (at + columns).min((first / strips + 1) * outer.run_len());
             let elements = block * BLOCK..((block + 1) * BLOCK).min(inner.len());
             let mut origin = src.origin();
             // SAFETY: the outer walk stays inside of the kept axes.
@@ -185,11 +185,12 @@ fn fold_of<F: Folding>(dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> 
                 put(0, tree::<F>(&mut lanes));
                 continue;
             }
+            let strip = (end - at, across);
             match (columns, few) {
                 (1, true) => put(0, block_of::<F, FEW_LANES>(&inner, origin, elements)),
                 (1, false) => put(0, block_of::<F, LANES>(&inner, origin, elements)),
-                (_, true) => strip_of::<F, FEW_LANES>(&inner, origin, elements, end - at, put),
-                (_, false) => strip_of::<F, LANES>(&inner, origin, elements, end - at, put),
+                (_, true) => strip_of::<F, FEW_LANES>(&inner, origin, elements, strip, put),
+                (_, false) => strip_of::<F, LANES>(&inner, origin, elements, strip, put),
             }
         }
     });
@@ -249,30 +250,33 @@ fn block_of<F: Folding, const LANES: usize>(
     tree::<F>(&mut lanes)
 }
 
-/// [`block_of`] for `count` neighbours in memory, each in the same lanes and order; `put` takes the
-/// results.
+/// [`block_of`] for `count` results whose elements lie `across` bytes apart, each in the same lanes and
+/// order; `put` takes the results.
 fn strip_of<F: Folding, const LANES: usize>(
     inner: &Walk<1>,
     origin: *const u8,
     elements: std::ops::Range<usize>,
-    count: usize,
+    (count, across): (usize, isize),
     put: impl Fn(usize, F::Acc),
 ) {
     if elements.is_empty() {
         return (0..count).for_each(|k| put(k, F::EMPTY));
     }
+    let size = size_of::<F::Number>() as isize;
     let mut lanes = [[F::NOTHING; COLUMNS]; LANES];
     let first = elements.start;
     inner.runs(elements, |run| {
         for k in 0..run.len {
             let row = &mut lanes[(run.position - first + k) % LANES][..count];
-            // SAFETY: the walk stays inside of the summed axes, and the `count` neighbours inside
-            // of the kept ones.
+            // SAFETY: the walk stays inside of the summed axes, and the `count` elements inside of
+            // the kept ones.
             unsafe {
                 let from = origin.offset(run.offsets[0] + k as isize * run.strides[0]);
-                let from = from.cast::<F::Number>();
-                for (column, acc) in row.iter_mut().enumerate() {
-                    *acc = F::join(*acc, F::lift(from.add(column).read_unaligned()));
+                // The loop that the compiler can turn into vectors has a constant step.
+                if across == size {
+                    join_row::<F>(row, from, size);
+                } else {
+                    join_row::<F>(row, from, across);
                 }
             }
         }
@@ -280,6 +284,20 @@ fn strip_of<F: Folding, const LANES: usize>(
     (0..count).for_each(|k| {
         put(k, tree::<F>(&mut std::array::from_fn::<F::Acc, LANES, _>(|lane| lanes[lane][k])));
     });
+}
+
+/// Joins an element to each of a row's results.
+///
+/// # Safety
+/// So many elements, `across` bytes apart, can be read.
+#[inline(always)]
+unsafe fn join_row<F: Folding>(row: &mut [F::Acc], from: *const u8, across: isize) {
+    for (column, acc) in row.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        let number =
+            unsafe { from.offset(column as isize * across).cast::<F::Number>().read_unaligned() };
+        *acc = F::join(*acc, F::lift(number));
+    }
 }
 
 /// Joins neighbours until one is left.
