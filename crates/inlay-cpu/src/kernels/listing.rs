@@ -35,7 +35,20 @@ pub(super) struct List {
     places: [MaybeUninit<u32>; BLOCK + SPARE],
     beside: [MaybeUninit<u32>; BLOCK + SPARE],
     len: usize,
+    /// All entries of the block are listed, whose numbers nobody has to write.
+    all: bool,
 }
+
+/// The numbers of all entries of a block.
+static NUMBERS: [u32; BLOCK] = {
+    let mut numbers = [0; BLOCK];
+    let mut k = 0;
+    while k < BLOCK {
+        numbers[k] = k as u32;
+        k += 1;
+    }
+    numbers
+};
 
 impl List {
     pub(super) fn new() -> Self {
@@ -44,6 +57,7 @@ impl List {
             places: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
             beside: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
             len: 0,
+            all: false,
         }
     }
 
@@ -54,6 +68,9 @@ impl List {
 
     /// The entries' numbers within the block, or what they stand for.
     pub(super) fn beside(&self) -> &[u32] {
+        if self.all {
+            return &NUMBERS[..self.len];
+        }
         // SAFETY: the first `len` were written.
         unsafe { slice::from_raw_parts(self.beside.as_ptr().cast(), self.len) }
     }
@@ -77,6 +94,10 @@ impl List {
         own: &Range<usize>,
         ahead: (*const u8, isize),
     ) -> bool {
+        if own.len() == size && self.all_places(values, size).is_some() {
+            (self.len, self.all) = (values.len, true);
+            return true;
+        }
         // SAFETY: there are no words.
         unsafe { self.fill_by::<false>(values, size, own, ahead) }
     }
@@ -110,7 +131,7 @@ impl List {
     ) -> bool {
         assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "a block and a range");
         let mut start = 0;
-        self.len = 0;
+        (self.len, self.all) = (0, false);
         let mut bad = false;
         // SAFETY: the caller's promise, and the features are there.
         unsafe {
