@@ -1,0 +1,108 @@
+"""The rest of the family: reads; and slicing, which reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .checks import (
+    check_integers,
+    check_rank,
+    check_same_dtype,
+    check_shape,
+    element_index,
+    flat_index,
+    place,
+    places,
+    stretched,
+    stretched_mask,
+    swap_in,
+)
+from .numbers import BOOL, Array
+
+
+def index_select(x: Array, index: Array, axis: int = 0) -> Array:
+    axis, rows = flat_index("index_select", x, index, axis)
+    out = np.zeros(swap_in(x.shape, axis, len(rows)), x.dtype)
+    for p in np.ndindex(out.shape):
+        out[p] = x[swap_in(p, axis, rows[p[axis]])]
+    return out
+
+
+def take_along_axis(x: Array, index: Array, axis: int, broadcast: bool = True) -> Array:
+    axis, where_from = element_index("take_along_axis", x, index, axis, broadcast)
+    out = np.zeros(where_from.shape, x.dtype)
+    for p in np.ndindex(out.shape):
+        out[p] = x[swap_in(p, axis, int(where_from[p]))]
+    return out
+
+
+def masked_select(x: Array, mask: Array) -> Array:
+    mask = stretched_mask("masked_select", mask, x.shape)
+    return np.array([x[p] for p in np.ndindex(x.shape) if mask[p]], x.dtype)
+
+
+def tril(x: Array, diagonal: int = 0) -> Array:
+    check_integers("tril", diagonal=diagonal)
+    return half("tril", x, lambda r, c: c - r <= diagonal)
+
+
+def triu(x: Array, diagonal: int = 0) -> Array:
+    check_integers("triu", diagonal=diagonal)
+    return half("triu", x, lambda r, c: c - r >= diagonal)
+
+
+def half(op: str, x: Array, keep: Callable[[int, int], bool]) -> Array:
+    check_rank(op, "x", x, 2)
+    out = np.zeros(x.shape, x.dtype)
+    for p in np.ndindex(x.shape):
+        if keep(p[-2], p[-1]):
+            out[p] = x[p]
+    return out
+
+
+# Slicing. NumPy says what a key means, but for the errors: it is asked about positions in `x`.
+
+
+def selected(op: str, x: Array, key: tuple) -> Array:
+    """The row-major positions in `x` that the key selects, in the shape it selects them."""
+    items, axis = list(key), 0
+    total = len([None for item in items for _ in range(axes_used(item))])
+    if total > x.ndim or len([item for item in items if item is Ellipsis]) > 1:
+        raise IndexError(f"{op}: the key has {total} indices, x has rank {x.ndim}")
+    for i, item in enumerate(items):
+        if is_mask(item):
+            check_shape(op, "mask", item, list(x.shape[axis : axis + item.ndim]))
+        elif isinstance(item, np.ndarray):
+            items[i] = places(op, item, axis, x.shape[axis])
+        elif isinstance(item, int):
+            place(op, "index", item, axis, x.shape[axis])
+        elif isinstance(item, slice) and item.step == 0:
+            raise ValueError(f"{op}: step is 0")
+        axis += x.ndim - total if item is Ellipsis else axes_used(item)
+    return np.asarray(np.arange(x.size).reshape(x.shape)[tuple(items)])
+
+
+def is_mask(item: Any) -> bool:
+    return isinstance(item, np.ndarray) and item.dtype == BOOL
+
+
+def axes_used(item: Any) -> int:
+    return 0 if item is None or item is Ellipsis else item.ndim if is_mask(item) else 1
+
+
+def getitem(x: Array, key: tuple) -> Array:
+    positions = selected("getitem", x, key)
+    return np.array([x.flat[p] for p in positions.flat], x.dtype).reshape(positions.shape)
+
+
+def setitem(x: Array, value: Array, key: tuple) -> Array:
+    positions = selected("setitem", x, key)
+    check_same_dtype("setitem", "value", value, x)
+    value = stretched("setitem", "value", value, positions.shape)
+    out = np.array(x, order="C")
+    for p in np.ndindex(positions.shape):
+        out.flat[positions[p]] = value[p]
+    return out
