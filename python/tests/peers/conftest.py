@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import warnings
 
-from test_against_numpy import quiet, rng  # noqa: F401  (fixtures)
+import pytest
 
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message="No ccache found", category=UserWarning)
     import paddle  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def quiet_everywhere(quiet) -> None:
+    """Overflow and NaN are part of the tests."""
