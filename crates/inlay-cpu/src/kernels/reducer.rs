@@ -154,10 +154,15 @@ pub(super) struct Rows {
 const LANES: usize = 64;
 
 /// Bytes of rows that are asked for ahead of their use. Rows named by an index follow no pattern
-/// that the CPU could see. For 1M rows of 256 bytes, asking 4 KiB ahead halved the time; 1 KiB ahead
-/// took a third more, and 16 KiB no less. They are asked into the second cache: the first has too
-/// few lines on their way at a time, and took a quarter more.
-const AHEAD: usize = 4 << 10;
+/// that the CPU could see. They are asked into the second cache: the first has too few lines on their
+/// way at a time. For 1M rows of 256 bytes on two threads, 3 KiB ahead took 13.5 ms, 4 KiB 11.8, 6 KiB
+/// 10.9, 12 KiB 11; asked into the first cache 20, not asked 21.
+const AHEAD: usize = 6 << 10;
+
+/// How many rows of `bytes` are asked for ahead.
+pub(super) fn rows_ahead(bytes: usize) -> usize {
+    (AHEAD / bytes.max(1)).clamp(1, 64)
+}
 
 /// Reduces the rows that `members` lists, in that order, element by element into `to`; with
 /// `include_self`, what is at `own` comes first.
@@ -178,7 +183,7 @@ pub(super) unsafe fn reduce_run<T: Copy, R: Reducer<T>>(
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c") {
             return reduce_run_avx2::<T, R>(to, own, rows, members, len);
         }
-        reduce_run_plain::<T, R, false>(to, own, rows, members, len);
+        reduce_run_plain::<T, R>(to, own, rows, members, len);
     }
 }
 
@@ -196,11 +201,11 @@ unsafe fn reduce_run_avx2<T: Copy, R: Reducer<T>>(
     len: usize,
 ) {
     // SAFETY: the caller's promise.
-    unsafe { reduce_run_plain::<T, R, true>(to, own, rows, members, len) }
+    unsafe { reduce_run_plain::<T, R>(to, own, rows, members, len) }
 }
 
 #[inline(always)]
-unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>, const AVX2: bool>(
+unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
     (to, to_stride): (*mut u8, isize),
     own: Option<(*const u8, isize)>,
     rows: Rows,
@@ -215,51 +220,9 @@ unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>, const AVX2: bool>(
             let to = (to.offset(start as isize * to_stride), to_stride);
             let own = own.map(|(own, stride)| (own.offset(start as isize * stride), stride));
             let rows = Rows { origin: rows.at(0, start).0, ..rows };
-            let size = size_of::<T>() as isize;
-            let near = rows.stride == size && to.1 == size && own.is_none_or(|own| own.1 == size);
-            if near && n == LANES && (AVX2 || !Lanes::<T, R>::CONVERTS) {
-                reduce_near::<T, R, AVX2>(to.0, own.map(|own| own.0), rows, members);
-            } else {
-                reduce_lanes::<T, R>(to, own, rows, members, n);
-            }
+            reduce_lanes::<T, R>(to, own, rows, members, n);
         }
         start += n;
-    }
-}
-
-/// [`reduce_run`] for just [`LANES`] elements that lie side by side everywhere: their number is
-/// known when this is compiled, which keeps the accumulators in registers.
-#[inline(always)]
-unsafe fn reduce_near<T: Copy, R: Reducer<T>, const AVX2: bool>(
-    to: *mut u8,
-    own: Option<*const u8>,
-    rows: Rows,
-    members: Members<'_>,
-) {
-    let count = members.len() + usize::from(own.is_some());
-    let bytes = LANES * size_of::<T>();
-    let ahead = AHEAD / bytes;
-    // SAFETY: the caller's promise.
-    unsafe {
-        let read = |from: *const u8| from.cast::<[T; LANES]>().read_unaligned();
-        let first = usize::from(own.is_none());
-        let head = read(own.unwrap_or_else(|| rows.at(members.get(0), 0).0));
-        let widen = |row| if AVX2 { R::widen_avx2(row) } else { row.map(R::widen) };
-        let mut acc = widen(head);
-        for k in first..members.len() {
-            prefetch_far(rows.at(members.ahead(k + ahead), 0).0, bytes);
-            let row = widen(read(rows.at(members.get(k), 0).0));
-            for lane in 0..LANES {
-                acc[lane] = R::join(acc[lane], row[lane]);
-            }
-        }
-        let mut result = head;
-        if Lanes::<T, R>::CONVERTS {
-            R::finish_slice(&mut acc, count, &mut result);
-        } else {
-            result = acc.map(|acc| R::finish(acc, count));
-        }
-        to.cast::<[T; LANES]>().write_unaligned(result);
     }
 }
 
@@ -275,7 +238,7 @@ unsafe fn reduce_lanes<T: Copy, R: Reducer<T>>(
     let count = members.len() + usize::from(own.is_some());
     let bytes = n * size_of::<T>();
     let near = rows.stride == size_of::<T>() as isize;
-    let ahead = if near { (AHEAD / bytes.max(1)).min(64) } else { 0 };
+    let ahead = if near { rows_ahead(bytes) } else { 0 };
     let mut acc = Lanes::<T, R>::new();
     // SAFETY: the caller's promise; the first n accumulators are written before they are read.
     unsafe {
@@ -293,7 +256,7 @@ unsafe fn reduce_lanes<T: Copy, R: Reducer<T>>(
 
 /// Asks for `len` bytes to be brought into the second cache.
 #[inline(always)]
-fn prefetch_far(from: *const u8, len: usize) {
+pub(super) fn prefetch_far(from: *const u8, len: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..len).step_by(64) {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};

@@ -122,6 +122,13 @@ impl<'a> Direct<'a> {
         self.row_len
     }
 
+    /// Whether the elements of a row lie apart.
+    pub(super) fn with_gaps(&self) -> bool {
+        let size = self.call.dst.dtype().size() as isize;
+        let [to, _, from] = self.rows.run_strides();
+        self.row_len > 1 && (to != size || from != size)
+    }
+
     /// Whether a thread goes through the index no more than once.
     pub(super) fn reads_index_once(&self) -> bool {
         self.rows.len() == self.row_len

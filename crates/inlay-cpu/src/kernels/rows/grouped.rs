@@ -6,12 +6,13 @@ use std::ops::Range;
 
 use inlay_core::{Combine, Result};
 
-use super::Call;
 use super::hot::Hot;
+use super::near::Near;
+use super::{Call, ahead};
 use crate::kernels::copy::{copy, move_run};
 use crate::kernels::groups::Groups;
 use crate::kernels::positions::Positions;
-use crate::kernels::reducer::{Rows, dispatch_reduce, reduce_run};
+use crate::kernels::reducer::{Rows, dispatch_reduce, prefetch_far, reduce_run};
 use crate::number::dispatch_width;
 use crate::threads;
 use crate::walk::{Run, Walk};
@@ -82,39 +83,54 @@ fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups, hot: Option<&Ho
             });
         }
     };
+    let ahead = ahead(&rows, 2, size);
+    let last = groups.len().saturating_sub(1);
     match combine {
         Combine::Assign => {
             dispatch_width!(size, W => each_row(&rows, &cut, size, cost, columns, |run, group| {
                 let place = groups.place(group, named);
                 let Some(entry) = groups.last(group) else { return keep(&run, place) };
-                let from = run.offsets[2] + entry as isize * steps[2];
+                let from = |entry: usize| run.offsets[2] + entry as isize * steps[2];
+                if let Some(ahead) = ahead
+                    && let Some(next) = groups.last((group + ahead).min(last))
+                {
+                    prefetch_far(updates.origin().wrapping_offset(from(next)), run.len * size);
+                }
                 let (to, _) = at(&run, place);
                 // SAFETY: as above, the entry lies inside of its axis, and the views lie apart.
                 unsafe {
-                    move_run::<W>(
-                        to, run.strides[0],
-                        updates.origin().offset(from), run.strides[2], run.len,
-                    );
+                    let from = updates.origin().offset(from(entry));
+                    move_run::<W>(to, run.strides[0], from, run.strides[2], run.len);
                 }
             }));
         }
         Combine::Reduce { reduce, include_self } => {
             dispatch_reduce!(reduce, dst.dtype(), (T, R) => {
-                each_row(&rows, &cut, size, cost, columns, |run, group| {
-                    let (place, members) = (groups.place(group, named), groups.members(group));
-                    if members.len() == 0 {
-                        return keep(&run, place);
+                let near = Near::new(&call, groups, index.values(), include_self);
+                each_part(&rows, &cut, size, cost, columns, |run, part| {
+                    if let Some(near) = &near && near.fits::<T, R>(&run) {
+                        // SAFETY: the run lies inside of the rows, and groups and columns are this
+                        // call's alone.
+                        unsafe { near.reduce::<T, R>(&run, part, |place| keep(&run, place)) };
+                        return;
                     }
-                    let (to, own) = at(&run, place);
-                    // SAFETY: as above; `own` may be `to` itself.
-                    unsafe {
-                        let from = Rows {
-                            origin: updates.origin().offset(run.offsets[2]),
-                            row_stride: steps[2],
-                            stride: run.strides[2],
-                        };
-                        let own = include_self.then_some((own, run.strides[1]));
-                        reduce_run::<T, R>((to, run.strides[0]), own, from, members, run.len);
+                    for group in part {
+                        let (place, members) = (groups.place(group, named), groups.members(group));
+                        if members.len() == 0 {
+                            keep(&run, place);
+                            continue;
+                        }
+                        let (to, own) = at(&run, place);
+                        // SAFETY: as above; `own` may be `to` itself.
+                        unsafe {
+                            let from = Rows {
+                                origin: updates.origin().offset(run.offsets[2]),
+                                row_stride: steps[2],
+                                stride: run.strides[2],
+                            };
+                            let own = include_self.then_some((own, run.strides[1]));
+                            reduce_run::<T, R>((to, run.strides[0]), own, from, members, run.len);
+                        }
                     }
                 });
             });
@@ -140,6 +156,20 @@ pub(super) fn each_row<const N: usize>(
     columns: usize,
     visit: impl Fn(Run<N>, usize) + Sync,
 ) {
+    each_part(rows, cut, size, cost, columns, |run, part| {
+        part.for_each(|number| visit(run, number))
+    });
+}
+
+/// [`each_row`], but `visit` is called with ranges of numbers.
+fn each_part<const N: usize>(
+    rows: &Walk<N>,
+    cut: &(impl Fn(usize, usize) -> usize + Sync),
+    size: usize,
+    cost: usize,
+    columns: usize,
+    visit: impl Fn(Run<N>, Range<usize>) + Sync,
+) {
     let count = cut(1, 1);
     if rows.len() == 0 || count == 0 {
         return;
@@ -157,7 +187,7 @@ pub(super) fn each_row<const N: usize>(
         let numbers: Range<usize> = cut(part, parts)..cut(part + 1, parts);
         let start = (run / blocks) * run_len + (run % blocks) * block;
         let end = (start + block).min((run / blocks + 1) * run_len);
-        rows.runs(start..end, |run| numbers.clone().for_each(|number| visit(run, number)));
+        rows.runs(start..end, |run| visit(run, numbers.clone()));
     };
     let items = runs * parts;
     if wanted <= 1 {

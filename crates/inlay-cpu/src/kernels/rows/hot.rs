@@ -10,6 +10,7 @@ use std::hint::black_box;
 use inlay_core::{Combine, Result};
 
 use super::Call;
+use super::near::has_avx2;
 use crate::kernels::positions::Positions;
 use crate::kernels::reducer::{Reducer, dispatch_reduce};
 use crate::memory::Space;
@@ -211,13 +212,6 @@ impl Call<'_> {
         });
         Some(rows.len() * acc)
     }
-}
-
-fn has_avx2() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
 }
 
 /// Whether some entries name what most others name.

@@ -5,19 +5,20 @@
 mod direct;
 mod grouped;
 mod hot;
+mod near;
 mod products;
 mod small;
 mod values;
 mod write;
 
-use inlay_core::{Combine, Layout, Result};
+use inlay_core::{Combine, Layout, Reduce, Result};
 
 use super::copy::move_run;
 use super::elements::gather_lanes;
 use super::groups::DENSE;
 use super::listing::Entries;
 use super::positions::Positions;
-use super::reducer::{dispatch_reduce, prefetch};
+use super::reducer::{dispatch_reduce, prefetch_far, rows_ahead};
 use crate::number::dispatch_width;
 use crate::threads;
 use crate::walk::Walk;
@@ -26,18 +27,29 @@ use direct::Direct;
 use grouped::{LINE, each_row, evenly};
 pub use products::{products_of_all, products_of_others};
 
-/// Rows up to this many bytes are written directly, longer ones by place. A short row is less than
+/// Rows up to this many bytes are reduced directly, longer ones by place. A short row is less than
 /// what it costs to look it up in groups; a long one is better read out of order than its place
 /// written again and again. (1M rows of 64 bytes: 0.9 of the time, of 128 bytes: 1.1.)
 const DIRECT_ROW: usize = 64;
 
-/// The same for one thread, which reads all updates in the order of memory. (256 MB in rows of 256
-/// bytes: 20 ms instead of 30, of 512 bytes: 18 instead of 22, of 1 KiB: 18 instead of 17.)
+/// The same for one thread, which reads all updates in the order of memory, and for rows with gaps, of
+/// which every line is read for little. (256 MB in rows of 256 bytes: 20 ms instead of 30, of 512 bytes:
+/// 18 instead of 22, of 1 KiB: 18 instead of 17.)
 const DIRECT_ROW_ALONE: usize = 512;
 
-fn longest_direct() -> usize {
-    if threads::num_threads() == 1 { DIRECT_ROW_ALONE } else { DIRECT_ROW }
-}
+/// The same for values that are not reduced: by place, only the last of each place is read. (500k rows of
+/// 32 bytes into 50k: 1.5 ms instead of 1.9, 1M of 256 bytes into 100k: 6 instead of 25; 4M of 4 bytes into
+/// 400k: 7.9 instead of 5.7.)
+const DIRECT_ASSIGNED: usize = 16;
+
+/// The same where few places are named: to bring their entries together takes longer than to write.
+/// (100k rows of 256 bytes into 1M: 4.3 ms instead of 16, sums on two threads 2.8 instead of 15. Threads
+/// can share longer rows, which is by place.)
+const DIRECT_SPARSE: usize = 16 << 10;
+
+/// What places held before is noted for each of them, if there are no more than so many for an entry: it
+/// takes a bit or a number to clear, which is less than to sort the entry.
+const NOTED: usize = 32;
 
 /// An index argument as the user gave it, and how errors call it.
 #[derive(Clone, Copy)]
@@ -73,23 +85,20 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     // what is met on the way stays in a cache for the next rows. (Every other element of 2048 floats a
     // row: 1.1 ms at once, 6.6 in lines.)
     let columns = if from_step >= LINE { rows.run_len().div_ceil((LINE / size).max(1)) } else { 1 };
-    let near = rows.run_strides()[1] == size as isize;
-    let ahead = if near && rows.run_len() * size <= SHORT_ROW { AHEAD } else { positions.len() };
+    let ahead = ahead(&rows, 1, size).unwrap_or(positions.len());
     let even = evenly(positions.len());
     dispatch_width!(size, W => each_row(&rows, &even, size, 2 * size, columns, |run, i| {
         let to = run.offsets[0] + i as isize * to_axis;
         let from = |position: i64| run.offsets[1] + position as isize * from_axis;
         if let Some(&position) = positions.get(i + ahead) {
-            prefetch(src.origin().wrapping_offset(from(position)), run.len * size);
+            prefetch_far(src.origin().wrapping_offset(from(position)), run.len * size);
         }
         let from = from(positions[i]);
         // SAFETY: the run lies inside of both rows, `i` and the position inside of both axes, and
         // the views lie apart.
         unsafe {
-            move_run::<W>(
-                dst.origin().offset(to), run.strides[0],
-                src.origin().offset(from), run.strides[1], run.len,
-            );
+            let (to, from) = (dst.origin().offset(to), src.origin().offset(from));
+            move_run::<W>(to, run.strides[0], from, run.strides[1], run.len);
         }
     }));
 }
@@ -97,8 +106,12 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
 /// Rows without gaps of up to so many bytes are asked for ahead: of longer ones the CPU does that itself.
 const SHORT_ROW: usize = 4 << 10;
 
-/// How many rows ahead. (64 times 512 rows of 512 bytes: 1.2 ms, with none asked for 1.5.)
-const AHEAD: usize = 8;
+/// How many rows ahead those of the `n`-th of the tensors are asked for, if that helps: an index names
+/// them in no order that the CPU could see.
+fn ahead<const N: usize>(rows: &Walk<N>, n: usize, size: usize) -> Option<usize> {
+    let bytes = rows.run_len() * size;
+    (rows.run_strides()[n] == size as isize && bytes <= SHORT_ROW).then(|| rows_ahead(bytes))
+}
 
 /// `dst[index[i]] (combine)= updates[i]` along `axis`, for i in order. Where `base` is given, `dst`
 /// is fresh and takes its other rows, and its old values, from there.
@@ -175,21 +188,25 @@ impl<'a> Call<'a> {
 
     /// Whether to write directly is a good way for `entries`. There is something to write to.
     fn suits(&self, direct: &Direct<'_>, entries: usize) -> bool {
-        let size = self.dst.same_size(&self.updates);
-        if self.dst.layout().numel() == 0 || direct.row_len() * size > longest_direct() {
-            return false;
-        }
-        match self.combine {
+        let row = direct.row_len() * self.dst.same_size(&self.updates);
+        let places = self.dst.layout().shape()[self.axis];
+        let in_order = direct.with_gaps() || threads::num_threads() == 1;
+        let longest = match self.combine {
+            _ if places / DENSE > entries => DIRECT_SPARSE,
+            Combine::Assign => DIRECT_ASSIGNED,
+            Combine::Reduce { .. } if in_order => DIRECT_ROW_ALONE,
+            Combine::Reduce { .. } => DIRECT_ROW,
+        };
+        let able = match self.combine {
             Combine::Assign => true,
             Combine::Reduce { reduce, include_self } => {
+                let notes = !include_self || reduce == Reduce::Mean;
                 let in_place = dispatch_reduce!(reduce, self.dst.dtype(), (T, R) => {
                     <R as super::reducer::Reducer<T>>::IN_PLACE
                 });
-                // What was named before is noted place by place.
-                let notes = !include_self || reduce == inlay_core::Reduce::Mean;
-                let dense = self.dst.layout().shape()[self.axis] / DENSE <= entries;
-                in_place && (dense || !notes)
+                in_place && (!notes || places / NOTED <= entries)
             }
-        }
+        };
+        able && row <= longest && self.dst.layout().numel() > 0
     }
 }

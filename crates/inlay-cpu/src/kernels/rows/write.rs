@@ -112,15 +112,12 @@ pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
             });
         }
         let without_gaps = run.strides[0] == size && run.strides[2] == size;
-        if without_gaps && run.len == NEAR {
-            return direct.each(task, list, |place, to, from| {
-                join_near::<T, R, NEAR>(to, from, run.len, N::takes_part(words, place));
-            });
-        }
-        if without_gaps && run.len.is_multiple_of(2 * NEAR) {
-            return direct.each(task, list, |place, to, from| {
-                join_near::<T, R, { 2 * NEAR }>(to, from, run.len, N::takes_part(words, place));
-            });
+        if without_gaps && (run.len == NEAR || run.len.is_multiple_of(2 * NEAR)) {
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") {
+                return join_rows_avx2::<T, R, N>(direct, task, list, words);
+            }
+            return join_rows::<T, R, N>(direct, task, list, words);
         }
         direct.each(task, list, |place, to, from| {
             if !N::takes_part(words, place) {
@@ -132,6 +129,48 @@ pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
                     one(true, to.offset(k * run.strides[0]), from.offset(k * run.strides[2]));
                 }
             }
+        });
+    }
+}
+
+/// [`join_rows`], compiled for wider vectors, and for some that 64-bit integers have not otherwise.
+///
+/// # Safety
+/// As for [`join_rows`]; the CPU has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn join_rows_avx2<T: Copy, R: Reducer<T>, N: Note>(
+    direct: &Direct<'_>,
+    task: &Task<'_>,
+    list: &List,
+    words: &mut [u32],
+) {
+    // SAFETY: the caller's promise.
+    unsafe { join_rows::<T, R, N>(direct, task, list, words) }
+}
+
+/// Joins each entry to its place, where rows are [`NEAR`] elements side by side or a multiple of twice
+/// as many.
+///
+/// # Safety
+/// As for [`join`].
+#[inline(always)]
+unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
+    direct: &Direct<'_>,
+    task: &Task<'_>,
+    list: &List,
+    words: &mut [u32],
+) {
+    let len = task.run.len;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if len == NEAR {
+            return direct.each(task, list, |place, to, from| {
+                join_near::<T, R, NEAR>(to, from, NEAR, N::takes_part(words, place));
+            });
+        }
+        direct.each(task, list, |place, to, from| {
+            join_near::<T, R, { 2 * NEAR }>(to, from, len, N::takes_part(words, place));
         });
     }
 }
