@@ -221,16 +221,37 @@ impl Lanes<'_> {
 
     /// Divides sums by their counts, where anything was added to the `first`.
     fn divide<T: Copy, R: Reducer<T>>(&self, block: &Block, notes: &[u32], first: u32) {
+        let size = size_of::<T>() as isize;
         for (place, counts) in notes.chunks_exact(block.run.len).enumerate() {
-            for (lane, &count) in counts.iter().enumerate().filter(|(_, count)| **count > first) {
-                let by = lane as isize * block.stride + place as isize * block.step;
-                // SAFETY: place and lane lie inside of the block, and no other thread has this lane.
-                unsafe {
-                    let to = block.to.offset(by).cast::<T>();
-                    let sum = R::widen(to.read_unaligned());
-                    to.write_unaligned(R::finish(sum, count as usize));
+            // SAFETY: place and lane lie inside of the block, and no other thread has this lane.
+            unsafe {
+                let to = block.to.offset(place as isize * block.step);
+                // A constant step becomes vectors: means of 4096 x 1024 floats take 0.7 of the time.
+                if block.stride == size {
+                    divide_each::<T, R>(counts, first, |lane| to.cast::<T>().add(lane));
+                } else {
+                    let at = |lane: usize| to.offset(lane as isize * block.stride).cast::<T>();
+                    divide_each::<T, R>(counts, first, at);
                 }
             }
+        }
+    }
+}
+
+/// # Safety
+/// What `at` gives for each count can be read and written.
+#[inline(always)]
+unsafe fn divide_each<T: Copy, R: Reducer<T>>(
+    counts: &[u32],
+    first: u32,
+    at: impl Fn(usize) -> *mut T,
+) {
+    for (lane, &count) in counts.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sum = at(lane).read_unaligned();
+            let mean = R::finish(R::widen(sum), count.max(1) as usize);
+            at(lane).write_unaligned(select_unpredictable(count <= first, sum, mean));
         }
     }
 }

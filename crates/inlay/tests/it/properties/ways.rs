@@ -6,9 +6,9 @@ use super::{REDUCTIONS, assert_same, check_along, check_read, check_scatter};
 use crate::support::device::{also_on_gpu, threads};
 use crate::support::{Nd, Rng, naive};
 
-/// The ways of a scatter: rows of up to 64 bytes are written directly, longer ones by place, those of
+/// The ways of a scatter: rows of up to 64 bytes are reduced directly, longer ones by place, those of
 /// one element without a list; 2048 entries are a block; 64 elements of a row are lanes; a place
-/// that most entries name is shared by columns; sparse indices are sorted.
+/// that most entries name is shared by columns; of sparse indices, 16-bit sums are sorted.
 #[test]
 fn twins_agree_on_every_way_of_a_scatter() {
     let mut rng = Rng(17);
@@ -69,7 +69,8 @@ fn check_threads(rng: &mut Rng, x: &Nd, axis: usize, index: &Nd) {
     let mut shape = x.shape.clone();
     shape[axis] = index.shape[0];
     let updates = Nd::random(rng, x.dtype, &shape);
-    let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
+    let defined = REDUCTIONS.into_iter().filter(|reduce| reduce.is_defined_for(x.dtype));
+    let combines = defined.flat_map(|reduce| [(reduce, false), (reduce, true)]);
     for how in std::iter::once(None).chain(combines.map(Some)) {
         let expected = naive::scatter(x, index, &updates, axis, how);
         let (index, updates) = (index.tensor(), updates.tensor());
@@ -85,8 +86,10 @@ fn check_threads(rng: &mut Rng, x: &Nd, axis: usize, index: &Nd) {
     }
 }
 
-/// One thread alone writes rows of up to 512 bytes directly, several write them by place; 8 elements, or
-/// a multiple of 16, are joined at a time.
+/// One thread alone reduces rows of up to 512 bytes directly, several by place; 8 elements, or a multiple
+/// of 16, are joined at a time; by place 64, 32 or 16 of them. Rows are assigned directly up to 16 bytes.
+/// With 8 places for an entry or more, all are written directly, up to 16 KiB; with more than 32, only
+/// where nothing is noted of places.
 #[test]
 fn twins_agree_with_one_thread_and_several() {
     let mut rng = Rng(37);
@@ -98,10 +101,25 @@ fn twins_agree_with_one_thread_and_several() {
         (DType::F32, 8),
         (DType::F32, 24),
         (DType::F32, 32),
+        (DType::F32, 64),
+        (DType::F32, 4),
+        (DType::F32, 5),
+        (DType::F16, 48),
+        (DType::F16, 64),
         (DType::I64, 8),
+        (DType::I64, 16),
+        (DType::I64, 96),
+        (DType::C128, 16),
     ] {
-        let x = Nd::random(&mut rng, dtype, &[50, width]);
-        let index = Nd::random_index(&mut rng, DType::I64, &[300], 50);
+        for (places, entries) in [(50, 300), (800, 60), (800, 20)] {
+            let x = Nd::random(&mut rng, dtype, &[places, width]);
+            let index = Nd::random_index(&mut rng, DType::I64, &[entries], places);
+            check_threads(&mut rng, &x, 0, &index);
+        }
+    }
+    for width in [(16 << 10) / 4, (16 << 10) / 4 + 1] {
+        let x = Nd::random(&mut rng, DType::F32, &[9, width]);
+        let index = Nd::random_index(&mut rng, DType::I64, &[1], 9);
         check_threads(&mut rng, &x, 0, &index);
     }
 }
@@ -119,6 +137,25 @@ fn twins_agree_on_single_values() {
                 check_threads(&mut rng, &x, axis, &index);
             }
         }
+    }
+}
+
+/// Means count in bytes, and note aside what those don't hold: places that are named up to 254 times,
+/// once more, and three times as often.
+#[test]
+fn twins_agree_on_means_of_many() {
+    let mut rng = Rng(43);
+    for (shape, dtype) in
+        [(&[300][..], DType::F32), (&[300, 8], DType::F32), (&[2, 300], DType::F64)]
+    {
+        let axis = shape.len() - 1 - usize::from(shape.len() == 2 && shape[0] == 300);
+        let x = Nd::random(&mut rng, dtype, shape);
+        let mut places: Vec<i64> = (0..600).map(|_| rng.between(-300, 299)).collect();
+        for (place, times) in [(7, 253), (64, 254), (65, 255), (299, 256), (130, 600), (0, 763)] {
+            places.extend(std::iter::repeat_n(place, times));
+        }
+        let index = Nd::of_tensor(&Tensor::from_slice(&places, &[places.len()]).unwrap());
+        check_threads(&mut rng, &x, axis, &index);
     }
 }
 
@@ -270,6 +307,7 @@ also_on_gpu!(
     twins_agree_on_every_way_of_a_scatter,
     twins_agree_on_small_scatters,
     twins_agree_with_one_thread_and_several,
+    twins_agree_on_means_of_many,
     twins_agree_on_uneven_indices,
     twins_agree_on_every_way_along_an_axis,
     an_entry_out_of_range_changes_nothing_along_an_axis,
