@@ -48,6 +48,12 @@ def workspace(setup: str, call: str) -> int:
             "x.masked_scatter(m, x)",
             N // 8 + N // 512,
         ),
+        # One with gaps is copied together first.
+        (
+            f"x, m = f32({N}), own(rng.random({2 * N}) < 0.5)[::2]",
+            "x.masked_scatter(m, x)",
+            N + N // 8 + N // 512,
+        ),
         (f"x, u = f32(4, {N // 4}), f32(2, {N // 4})", "x.slice_scatter(u, 0, 1, 3)", 0),
         ("x, u = f32(1024, 1024), f32(1024)", "x.diagonal_scatter(u)", 0),
         (VALUES, "x.scatter(i, u)", 0),
