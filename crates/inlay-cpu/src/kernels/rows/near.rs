@@ -55,7 +55,9 @@ impl<'a> Near<'a> {
 
     /// Whether a run is one that [`Near::reduce`] is for.
     pub(super) fn fits<T: Copy, R: Reducer<T>>(&self, run: &Run<3>) -> bool {
-        let near = run.strides == [size_of::<T>() as isize; 3];
+        let near = |n: usize| run.strides[n] == size_of::<T>() as isize;
+        // Old values that do not take part may lie anyhow: those of a gradient are one zero for all.
+        let near = near(0) && near(2) && (near(1) || !self.include_self);
         let converts = size_of::<R::Acc>() != size_of::<T>();
         near && run.len.is_multiple_of(LEAST) && (has_avx2() || !converts)
     }
@@ -144,7 +146,7 @@ impl<'a> Near<'a> {
                 let count = end - start + usize::from(include_self);
                 for lane in (0..run.len).step_by(LANES) {
                     let by = lane * size_of::<T>();
-                    let (to, old, from) = (to.add(by), old.add(by), from.add(by));
+                    let (to, old, from) = (to.add(by), old.wrapping_add(by), from.add(by));
                     let row = |k: usize| from.wrapping_offset(order[k] as isize * steps[2]);
                     let head = match include_self {
                         true => old.offset(place as isize * steps[1]),
