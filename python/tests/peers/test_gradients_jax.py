@@ -6,7 +6,6 @@ A complex gradient of JAX is the conjugate of Inlay's, which follows PyTorch's c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gradcheck import Draw, grad_list, hessian, leaf, random_like, resized
+from gradient_pairs import Pairs
 
 import inlay
 
-Function = Callable[..., Any]
 nan = math.nan
 
 
@@ -33,19 +32,7 @@ def in_64_bits() -> Any:
 
 # Where JAX is right.
 
-PAIRS: dict[str, Callable[[Draw], tuple[list[np.ndarray], Function, Function]]] = {}
-REAL_ONLY = set()
-
-
-def pair(name: str, real_only: bool = False) -> Callable[[Function], Function]:
-    def add(make: Function) -> Function:
-        assert name not in PAIRS
-        PAIRS[name] = make
-        if real_only:
-            REAL_ONLY.add(name)
-        return make
-
-    return add
+pair = Pairs()
 
 
 def moved(axis: int, index: np.ndarray) -> tuple[Any, ...]:
@@ -105,18 +92,7 @@ for _reduce, _name in [("amax", "max"), ("amin", "min")]:
         )
 
 
-for _name in ["sum", "mean", "prod", "amax", "amin"]:
-
-    @pair(f"{_name} over an axis", _name in ("amax", "amin"))
-    def _(draw: Draw, name: str = _name) -> Any:
-        draw.zero_size &= name in ("sum", "prod")
-        shape = draw.shape()
-        axis = draw.axis(shape)
-        return (
-            [draw.numbers(*shape)],
-            lambda x: getattr(inlay, name)(x, axis),
-            lambda x: getattr(jnp, name)(x, axis),
-        )
+pair.add_folds(jnp)
 
 
 @pair("take")
@@ -162,19 +138,11 @@ def _(draw: Draw) -> Any:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype"),
-    [
-        pytest.param(name, dtype, id=f"{name}-{dtype}")
-        for name in PAIRS
-        for dtype in ("float64", "complex128")
-        if not (dtype == "complex128" and name in REAL_ONLY)
-    ],
-)
+@pair.each()
 def test_gradients_are_those_of_jax(name: str, dtype: str) -> None:
     for k in range(3):
         draw = Draw((name, dtype, k), dtype, zero_size=k == 2)
-        arrays, ours, theirs = PAIRS[name](draw)
+        arrays, ours, theirs = pair.makes[name](draw)
         tensors = [leaf(array) for array in arrays]
         y = ours(*tensors)
         seed = random_like(y.numpy(), draw.rng)

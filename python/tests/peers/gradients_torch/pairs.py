@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from gradcheck import Draw, resized, without
+from gradient_pairs import Pairs
 
 import inlay
 
-Function = Callable[..., Any]
 NAMES = {"sum": "sum", "mul": "prod", "mean": "mean", "amax": "amax", "amin": "amin"}
 
 ignores_beta = pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta:UserWarning")
 
-PAIRS: dict[str, Callable[[Draw], tuple[list[np.ndarray], Function, Function]]] = {}
-REAL_ONLY = set()
-
-
-def pair(name: str, real_only: bool = False) -> Callable[[Function], Function]:
-    def add(make: Function) -> Function:
-        assert name not in PAIRS
-        PAIRS[name] = make
-        if real_only:
-            REAL_ONLY.add(name)
-        return make
-
-    return add
+pair = Pairs()
 
 
 def unique(draw: Draw, size: int, count: int) -> np.ndarray:
@@ -286,18 +273,7 @@ def _(draw: Draw) -> Any:
     )
 
 
-for _name in ["sum", "mean", "prod", "amax", "amin"]:
-
-    @pair(f"{_name} over an axis", _name in ("amax", "amin"))
-    def _(draw: Draw, name: str = _name) -> Any:
-        draw.zero_size &= name in ("sum", "prod")
-        shape = draw.shape()
-        axis = draw.axis(shape)
-        return (
-            [draw.numbers(*shape)],
-            lambda x: getattr(inlay, name)(x, axis),
-            lambda x: getattr(torch, name)(x, axis),
-        )
+pair.add_folds(torch)
 
 
 @pair("cast")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from gradcheck import Draw, leaf, random_like
+from gradient_pairs import Function
 
 import inlay
 
-from .pairs import PAIRS, REAL_ONLY, Function, ignores_beta
+from .pairs import ignores_beta, pair
 
 pytestmark = ignores_beta
 
@@ -43,19 +43,11 @@ def of_inlay(function: Function, arrays: list[np.ndarray], seed: np.ndarray, wei
     return y, first, second
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype"),
-    [
-        pytest.param(name, dtype, id=f"{name}-{dtype}")
-        for name in PAIRS
-        for dtype in ("float64", "complex128")
-        if not (dtype == "complex128" and name in REAL_ONLY)
-    ],
-)
+@pair.each()
 def test_gradients_are_those_of_pytorch(name: str, dtype: str) -> None:
     for k in range(12):
         draw = Draw((name, dtype, k), dtype, zero_size=k % 4 == 3)
-        arrays, ours, theirs = PAIRS[name](draw)
+        arrays, ours, theirs = pair.makes[name](draw)
         seed = random_like(ours(*map(inlay.to_tensor, arrays)).numpy(), draw.rng)
         weights = [random_like(array, draw.rng) for array in arrays]
         y, first, second = of_inlay(ours, arrays, seed, weights)
