@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use inlay_core::{Combine, Layout, Reduce, Result};
 
 use super::{AHEAD, Call, Entries, LANES, at, tile};
+use crate::Src;
+use crate::kernels::copy::copy;
 use crate::kernels::positions::Shared;
 use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch};
 use crate::memory::Scratch;
@@ -15,50 +17,69 @@ use crate::walk::{Run, Walk};
 
 /// A call's lanes, and room for the lanes that are worked at a time: notes that count what each
 /// place is made of, and a tile that holds their elements meanwhile.
-pub(super) struct Space {
-    lanes: Walk<3>,
-    steps: [isize; 3],
+pub(super) struct Space<'a> {
+    lanes: Walk<4>,
+    steps: [isize; 4],
+    base: Option<Src<'a>>,
+    /// Whether each lane is copied just before it is written: what was copied is still in a cache then.
+    /// Else all are copied first. (2048 x 2048 floats along the last axis: 5 ms instead of 8.)
+    by_lane: bool,
     width: usize,
     parts: usize,
     notes: Scratch<u32>,
     tiles: Scratch<u8>,
 }
 
-impl Space {
-    pub(super) fn new(call: &Call<'_>, entries: &Layout) -> Result<Self> {
-        let (lanes, steps) = call.lanes(entries);
-        let count = entries.shape()[call.axis];
-        let cost = count.saturating_mul(2 * call.dst.same_size(&call.values) + size_of::<i64>());
-        let parts = threads::parts(lanes.len(), cost);
+impl<'a> Space<'a> {
+    /// Where a `base` is given, the destination starts as its copy.
+    pub(super) fn new(call: &Call<'_>, base: Option<Src<'a>>, entries: &Layout) -> Result<Self> {
+        let size = call.dst.same_size(&call.values);
+        let old = base.map_or(call.dst.layout(), |base| base.layout());
+        let (lanes, steps) = call.lanes(entries, old);
         // Lanes that lie across each other are worked together, those that lie along one by one.
         let across = steps[0].unsigned_abs() > lanes.run_strides()[0].unsigned_abs();
         let width = if across { lanes.run_len().min(LANES) } else { 1 };
-        let near = lanes.run_strides()[0] == call.dst.dtype().size() as isize;
-        let tile = match across && near {
-            true => tile(call.places(), steps[0], width * call.dst.dtype().size(), count),
+        let near = |n: usize| match across {
+            true => lanes.run_strides()[n] == size as isize,
+            false => steps[n] == size as isize,
+        };
+        let shape = call.dst.layout().shape();
+        let every = (0..shape.len()).all(|k| k == call.axis || shape[k] == entries.shape()[k]);
+        let by_lane = base.is_some() && every && near(0) && near(3);
+
+        let (count, places) = (entries.shape()[call.axis], call.places());
+        let copied = if by_lane { places.saturating_mul(2 * size) } else { 0 };
+        let cost = count.saturating_mul(2 * size + size_of::<i64>()).saturating_add(copied);
+        let parts = threads::parts(lanes.len(), cost);
+        let tile = match across && near(0) {
+            true => tile(places, steps[0], width * size, count),
             false => 0,
         };
         let notes = match call.combine {
             Combine::Reduce { reduce: Reduce::Mean, .. }
             | Combine::Reduce { include_self: false, .. } => {
-                call.places().saturating_mul(width).saturating_mul(parts)
+                places.saturating_mul(width).saturating_mul(parts)
             }
             _ => 0,
         };
         let (notes, tiles) = (Scratch::new(notes)?, Scratch::new(tile.saturating_mul(parts))?);
-        Ok(Space { lanes, steps, width, parts, notes, tiles })
+        Ok(Space { lanes, steps, base, by_lane, width, parts, notes, tiles })
     }
 }
 
 /// Writes. False when an entry is out of range: then it was left out.
-pub(super) fn scatter(call: &Call<'_>, entries: &Entries<'_>, mut space: Space) -> bool {
+pub(super) fn scatter(call: &Call<'_>, entries: &Entries<'_>, mut space: Space<'_>) -> bool {
     let lanes = Lanes {
         call: *call,
         entries: *entries,
         steps: space.steps,
+        base: space.base.filter(|_| space.by_lane),
         count: entries.layout.shape()[call.axis],
         places: call.places(),
     };
+    if let Some(base) = space.base.filter(|_| !space.by_lane) {
+        copy(call.dst, base);
+    }
     let size = call.dst.same_size(&call.values);
     match call.combine {
         Combine::Assign => dispatch_width!(size, W => {
@@ -110,14 +131,19 @@ unsafe fn join<T: Copy, R: Reducer<T>>(to: *mut u8, from: *const u8, takes_part:
 struct Lanes<'a> {
     call: Call<'a>,
     entries: Entries<'a>,
-    steps: [isize; 3],
+    steps: [isize; 4],
+    base: Option<Src<'a>>,
     count: usize,
     places: usize,
 }
 
 impl Lanes<'_> {
     /// Calls `block` with every block of lanes and its notes, on several threads.
-    fn run(&self, space: &mut Space, block: impl Fn(&Block, &mut [u32]) -> bool + Sync) -> bool {
+    fn run(
+        &self,
+        space: &mut Space<'_>,
+        block: impl Fn(&Block, &mut [u32]) -> bool + Sync,
+    ) -> bool {
         let (parts, width) = (space.parts, space.width);
         let (each, tile) = (space.notes.len() / parts, space.tiles.len() / parts);
         let (notes, tiles) = (Shared(space.notes.as_mut_ptr()), Shared(space.tiles.as_mut_ptr()));
@@ -145,23 +171,39 @@ impl Lanes<'_> {
     /// Calls `work` with lanes where they lie, or moved to a tile and back.
     fn worked(
         &self,
-        run: Run<3>,
+        run: Run<4>,
         tile: Option<*mut u8>,
         work: impl FnOnce(&Block) -> bool,
     ) -> bool {
         let dst = self.call.dst;
         let (size, step) = (dst.dtype().size(), self.steps[0]);
         let to = dst.origin().wrapping_offset(run.offsets[0]);
-        let Some(tile) = tile else {
-            return work(&Block { to, step, stride: run.strides[0], run });
+        let (old, old_step) = match self.base {
+            Some(base) => (base.origin().wrapping_offset(run.offsets[3]), self.steps[3]),
+            None => (to.cast_const(), step),
         };
         let row = run.len * size;
+        let Some(tile) = tile else {
+            // SAFETY: the lanes are this thread's, and lie in destination and base, which are apart,
+            // either side by side or along.
+            unsafe {
+                if self.base.is_some() && run.len == 1 && step == size as isize {
+                    std::ptr::copy_nonoverlapping(old, to, self.places * size);
+                } else if self.base.is_some() {
+                    for place in 0..self.places as isize {
+                        let (to, from) = (to.offset(place * step), old.offset(place * old_step));
+                        std::ptr::copy_nonoverlapping(from, to, row);
+                    }
+                }
+            }
+            return work(&Block { to, step, stride: run.strides[0], run });
+        };
         let block = Block { to: tile, step: row as isize, stride: size as isize, run };
         // SAFETY: the lanes lie side by side inside of the destination and are this thread's, and a
         // tile holds as many whole lanes.
         unsafe {
             for place in 0..self.places {
-                let from = to.offset(place as isize * step);
+                let from = old.offset(place as isize * old_step);
                 std::ptr::copy_nonoverlapping(from, tile.add(place * row), row);
             }
             let good = work(&block);
@@ -204,7 +246,7 @@ impl Lanes<'_> {
                 prefetch(values.wrapping_offset(ahead(2)), len * stride.unsigned_abs());
             }
             for lane in 0..len {
-                let [_, entry, from] = at(&run, lane as isize);
+                let [_, entry, from, _] = at(&run, lane as isize);
                 // SAFETY: lane and j lie inside of all layouts, and the place inside of the axis.
                 unsafe {
                     let Some(place) = entries.at(entry + j * steps[1], places) else {
@@ -222,6 +264,13 @@ impl Lanes<'_> {
     /// Divides sums by their counts, where anything was added to the `first`.
     fn divide<T: Copy, R: Reducer<T>>(&self, block: &Block, notes: &[u32], first: u32) {
         let size = size_of::<T>() as isize;
+        // A lane whose elements lie side by side is divided by vectors, too.
+        if block.run.len == 1 && block.step == size {
+            // SAFETY: as below.
+            return unsafe {
+                divide_each::<T, R>(notes, first, |place| block.to.cast::<T>().add(place));
+            };
+        }
         for (place, counts) in notes.chunks_exact(block.run.len).enumerate() {
             // SAFETY: place and lane lie inside of the block, and no other thread has this lane.
             unsafe {
@@ -259,7 +308,7 @@ unsafe fn divide_each<T: Copy, R: Reducer<T>>(
 /// Lanes that are worked together: where they are in all layouts, and where their elements are now.
 #[derive(Clone, Copy)]
 struct Block {
-    run: Run<3>,
+    run: Run<4>,
     to: *mut u8,
     /// From place to place.
     step: isize,

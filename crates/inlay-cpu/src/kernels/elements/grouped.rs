@@ -15,7 +15,7 @@ pub(super) fn scatter(call: &Call<'_>, base: Option<Src<'_>>, entries: &Entries<
     };
     let (dst, values, places) = (call.dst, call.values, call.places());
     let count = entries.layout.shape()[call.axis];
-    let (lanes, steps) = call.lanes(entries.layout);
+    let (lanes, steps) = call.lanes(entries.layout, call.dst.layout());
     let cost = count.saturating_mul(2 * dst.same_size(&values) + size_of::<i64>());
     let parts = threads::parts(lanes.len(), cost);
     let mut spaces = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn scatter(call: &Call<'_>, base: Option<Src<'_>>, entries: &Entries<
         let groups = unsafe { &mut *spaces.get().add(part) };
         let range = threads::part_of(lanes.len(), parts, part);
         lanes.runs(range, |run| for lane in 0..run.len as isize {
-            let [to, entry, from] = at(&run, lane);
+            let [to, entry, from, _] = at(&run, lane);
             let named = |j: usize| {
                 // SAFETY: lane and j lie inside of all layouts.
                 let place = unsafe { entries.at(entry + j as isize * steps[1], places) };

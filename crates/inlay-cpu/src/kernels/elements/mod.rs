@@ -55,8 +55,7 @@ pub fn scatter_elements(
         && entries.dtype() == DType::I64
         && (base.is_some() || all_inside(index.values, call.places()))
     {
-        let space = direct::Space::new(&call, entries.layout())?;
-        copy_base(dst, base);
+        let space = direct::Space::new(&call, base, entries.layout())?;
         if direct::scatter(&call, &Entries::raw(entries), space) || base.is_none() {
             return Ok(());
         }
@@ -66,8 +65,7 @@ pub fn scatter_elements(
     let entries = Entries::checked(&positions, &layout);
     match strategy {
         Strategy::Direct => {
-            let space = direct::Space::new(&call, &layout)?;
-            copy_base(dst, base);
+            let space = direct::Space::new(&call, base, &layout)?;
             let done = direct::scatter(&call, &entries, space);
             assert!(done, "positions were checked");
             Ok(())
@@ -159,10 +157,10 @@ impl Call<'_> {
         if in_place && (noted || !notes) { Strategy::Direct } else { Strategy::Grouped }
     }
 
-    /// The lanes of destination, index and values, and the steps from element to element of one.
-    fn lanes(&self, entries: &Layout) -> (Walk<3>, [isize; 3]) {
-        let corner = corner(self.dst.layout(), entries.shape(), self.axis);
-        let layouts = [&corner, entries, self.values.layout()];
+    /// The lanes of destination, index, values and `old`, and the steps from element to element of one.
+    fn lanes(&self, entries: &Layout, old: &Layout) -> (Walk<4>, [isize; 4]) {
+        let corner = |layout: &Layout| corner(layout, entries.shape(), self.axis);
+        let layouts = [&corner(self.dst.layout()), entries, self.values.layout(), &corner(old)];
         let steps = layouts.map(|layout| layout.strides()[self.axis]);
         (Walk::of_rows(layouts, self.axis), steps)
     }
@@ -170,7 +168,7 @@ impl Call<'_> {
 
 /// Each lane as a scatter of rows of one element.
 fn long_lanes(call: &Call<'_>, entries: &Entries<'_>) -> Result<()> {
-    let (lanes, steps) = call.lanes(entries.layout);
+    let (lanes, steps) = call.lanes(entries.layout, call.dst.layout());
     let (places, count) = (call.places(), entries.layout.shape()[call.axis]);
     let line = |len: usize, step: isize| Layout::strided([len][..].into(), [step][..].into(), 0);
     let (to, index, from) = (line(places, steps[0]), line(count, steps[1]), line(count, steps[2]));

@@ -2,8 +2,9 @@
 
 use inlay_core::{DType, Result};
 
-use super::{Entries, at};
+use super::{AHEAD, Entries, LANES, TILE, at};
 use crate::kernels::positions::{Positions, Shared};
+use crate::kernels::reducer::prefetch;
 use crate::memory::Scratch;
 use crate::walk::{Run, Walk};
 use crate::{Bool8, Dst, threads};
@@ -22,29 +23,42 @@ pub fn winning_elements(dst: Dst<'_>, index: &Positions, axis: usize, places: us
     let count = index.layout().shape()[axis];
     let cost = count.saturating_mul(2 * size_of::<i64>());
     let parts = threads::parts(lanes.len(), cost);
-    // A note is the number of the lane that a place was last seen in, so that none is cleared.
-    let mut notes = Scratch::<u32>::filled(places.saturating_mul(parts), u32::MAX)?;
+    // Lanes that lie across each other are read together, if their notes fit into a cache. (1024 x 1024
+    // along axis 0: 1.2 ms, one by one 5.8.)
+    let across = steps[1].unsigned_abs() > lanes.run_strides()[1].unsigned_abs();
+    let fit = TILE / places.saturating_mul(size_of::<u32>()).max(1);
+    let width = if across { lanes.run_len().min(LANES).min(fit).max(1) } else { 1 };
+    // A note is the number of the block that a place was last seen in, so that none is cleared.
+    let noted = places.saturating_mul(width);
+    let mut notes = Scratch::<u32>::filled(noted.saturating_mul(parts), u32::MAX)?;
     let notes = Shared(notes.as_mut_ptr());
-    let lane = |seen: &mut [u32], number: u32, [to, entry]: [isize; 2]| {
+    let block = |seen: &mut [u32], number: u32, run: Run<2>| {
         for j in (0..count as isize).rev() {
-            // SAFETY: lane and j lie inside of both layouts, and this lane is this thread's.
-            unsafe {
-                let place = entries.at(entry + j * steps[1], places);
-                let seen = place.and_then(|place| seen.get_mut(place));
-                let wins = seen.is_some_and(|seen| std::mem::replace(seen, number) != number);
-                let to = dst.origin().offset(to + j * steps[0]).cast::<Bool8>();
-                to.write(Bool8::new(wins));
+            if run.len > 1 {
+                let ahead = run.offsets[1] + (j - AHEAD) * steps[1];
+                prefetch(entries.origin.wrapping_offset(ahead), run.len * size_of::<i64>());
+            }
+            for lane in 0..run.len {
+                let [to, entry] = at(&run, lane as isize);
+                // SAFETY: lane and j lie inside of both layouts, and these lanes are this thread's.
+                unsafe {
+                    let place = entries.at(entry + j * steps[1], places);
+                    let seen = place.and_then(|place| seen.get_mut(place * width + lane));
+                    let wins = seen.is_some_and(|seen| std::mem::replace(seen, number) != number);
+                    let to = dst.origin().offset(to + j * steps[0]).cast::<Bool8>();
+                    to.write(Bool8::new(wins));
+                }
             }
         }
     };
     threads::run(parts, |part| {
         // SAFETY: each part has notes of its own.
-        let seen =
-            unsafe { std::slice::from_raw_parts_mut(notes.get().add(part * places), places) };
+        let seen = unsafe { std::slice::from_raw_parts_mut(notes.get().add(part * noted), noted) };
         let mut number = 0;
         lanes.runs(threads::part_of(lanes.len(), parts, part), |run: Run<2>| {
-            for k in 0..run.len as isize {
-                lane(seen, number, at(&run, k));
+            for start in (0..run.len).step_by(width) {
+                let len = (run.len - start).min(width);
+                block(seen, number, Run { offsets: at(&run, start as isize), len, ..run });
                 number += 1;
                 if number == u32::MAX {
                     seen.fill(u32::MAX);

@@ -481,3 +481,53 @@ fn the_rest_differentiates() {
     };
     check("scatter_nd_add", vec![random(rng, &[2, 2]), random(rng, &[3])], Box::new(f));
 }
+
+/// Of the entries that name a place, the last one has its gradient: for lanes that lie along each other and
+/// across, by fewer, as many and more than are read together (32), on a long axis too, one by one.
+#[test]
+fn the_last_entry_of_a_place_has_its_gradient() {
+    let rng = &mut Rng(6);
+    for (shape, axis, entries) in [
+        ([40, 31], 0, 50),
+        ([40, 32], 0, 50),
+        ([40, 70], 0, 9),
+        ([70, 40], 1, 50),
+        ([9000, 40], 0, 20),
+        ([200_000, 3], 0, 20),
+    ] {
+        let mut part = shape;
+        part[axis] = entries;
+        let count = part[0] * part[1];
+        // Few places, so that most entries have later ones.
+        let size = shape[axis] as i64;
+        let index: Vec<i64> =
+            (0..count).map(|_| rng.between(0, 11) - size * rng.between(0, 1)).collect();
+        let weights: Vec<f32> = (0..shape[0] * shape[1]).map(|k| k as f32).collect();
+        let mut expected = vec![0.0; count];
+        for lane in 0..part[1 - axis] {
+            let at = |j: usize, columns: usize| match axis {
+                0 => j * columns + lane,
+                _ => lane * columns + j,
+            };
+            for j in 0..entries {
+                let place = |j: usize| index[at(j, part[1])].rem_euclid(size);
+                if (j + 1..entries).all(|later| place(later) != place(j)) {
+                    expected[at(j, part[1])] = weights[at(place(j) as usize, shape[1])];
+                }
+            }
+        }
+        let x = Tensor::zeros(&shape, DType::F32).unwrap();
+        let values = Tensor::zeros(&part, DType::F32).unwrap().with_gradient().unwrap();
+        let index = Tensor::from_slice(&index, &part).unwrap();
+        let weights = Tensor::from_slice(&weights, &shape).unwrap();
+        for threads in threads() {
+            set_num_threads(threads);
+            let how = PutAlongAxis::assign(axis as i64).broadcast(false);
+            let total = x.put_along_axis(&index, &values, how).unwrap();
+            let total = total.multiply(&weights).unwrap().sum(None, false).unwrap();
+            let found =
+                Tensor::grad_of(&[&total], &[&values], &[], GradOptions::default()).unwrap();
+            assert_eq!(found[0].as_ref().unwrap().to_vec::<f32>().unwrap(), expected);
+        }
+    }
+}
