@@ -73,6 +73,14 @@ pub trait Number: Copy + Send + Sync + 'static {
     unsafe fn widen_avx2<const N: usize>(values: [Self; N]) -> [Self::Acc; N] {
         values.map(Self::widen)
     }
+    /// [`Number::mean_widen`] for as many.
+    ///
+    /// # Safety
+    /// As for [`Number::widen_avx2`].
+    #[inline(always)]
+    unsafe fn mean_widen_avx2<const N: usize>(values: [Self; N]) -> [Self::MeanAcc; N] {
+        values.map(Self::mean_widen)
+    }
     /// [`Number::widen`] for slices of one length, where that is faster than one by one.
     fn widen_slice(values: &[Self], to: &mut [Self::Acc]) {
         to.iter_mut().zip(values).for_each(|(to, value)| *to = value.widen());
@@ -247,6 +255,12 @@ macro_rules! f16_slices {
         #[cfg(target_arch = "x86_64")]
         #[inline(always)]
         unsafe fn widen_avx2<const N: usize>(values: [f16; N]) -> [f32; N] {
+            // SAFETY: the caller's promise.
+            unsafe { widen_f16c(&values) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[inline(always)]
+        unsafe fn mean_widen_avx2<const N: usize>(values: [f16; N]) -> [f32; N] {
             // SAFETY: the caller's promise.
             unsafe { widen_f16c(&values) }
         }

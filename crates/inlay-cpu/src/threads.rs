@@ -105,20 +105,6 @@ pub(crate) fn run(parts: usize, work: impl Fn(usize) + Sync) {
     });
 }
 
-/// Calls both, at the same time if there are several threads: `here` on this one, which gets help
-/// with what it splits from a thread that has done `there`.
-pub(crate) fn both(here: impl FnOnce(), there: impl FnOnce() + Send) {
-    let alone = num_threads() == 1 || rayon::current_thread_index().is_some();
-    let Some(pool) = (if alone { None } else { pool() }) else {
-        there();
-        return here();
-    };
-    pool.in_place_scope(|scope| {
-        scope.spawn(|_| there());
-        here();
-    });
-}
-
 fn pool() -> Option<Arc<ThreadPool>> {
     watch_forks();
     let (threads, forks) = (num_threads(), FORKS.load(Relaxed));

@@ -3,7 +3,6 @@
 //! With the entries of each place side by side, places are independent: threads take places, every
 //! place sees its updates in index order, and is written once.
 
-use std::hint::select_unpredictable;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -21,6 +20,10 @@ pub(super) const DENSE: usize = 8;
 /// Entries of a bucket, on average: few are sorted in no time, and with more buckets than this more
 /// of them would be empty.
 const IN_BUCKET: usize = 8;
+
+pub(super) fn is_dense(entries: usize, places: usize) -> bool {
+    places / DENSE <= entries
+}
 
 /// How the entries are brought together.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,13 +76,23 @@ impl Members<'_> {
 impl Groups {
     /// Workspace for `entries` that name `places`; `last` when only the last of each counts.
     pub(super) fn with_capacity(entries: usize, places: usize, last: bool) -> Result<Self> {
-        let dense = places / DENSE <= entries;
+        Groups::of_numbers(entries, places, last, entries)
+    }
+
+    /// The same for entries that have numbers below `bound`.
+    pub(super) fn of_numbers(
+        entries: usize,
+        places: usize,
+        last: bool,
+        bound: usize,
+    ) -> Result<Self> {
+        let dense = is_dense(entries, places);
         let (strategy, ends, order) = match (dense, last) {
             (true, true) => (Strategy::Last, 0, places),
             (true, false) => (Strategy::Count, places, entries),
             (false, _) => (Strategy::Sort, entries, entries),
         };
-        let bound = entries.saturating_add(1);
+        let bound = bound.max(entries).saturating_add(1);
         Ok(Groups {
             strategy,
             places,
@@ -90,8 +103,8 @@ impl Groups {
     }
 
     /// Groups the entries of an index that all fall into `0..places`; with several threads, each
-    /// of which owns a range of places.
-    pub(super) fn fill_from(&mut self, index: &Positions) {
+    /// of which owns a range of places. Those of a dense index are called what `number` tells.
+    pub(super) fn fill_from(&mut self, index: &Positions, number: impl Fn(usize) -> usize + Sync) {
         let values = index.values();
         if self.strategy == Strategy::Sort {
             return self.fill(values.len(), |entry| values[entry] as usize);
@@ -108,7 +121,7 @@ impl Groups {
                 unsafe {
                     ranges[part].clone().for_each(|place| order.set(place, 0));
                     each_owned(&entries, places, &ranges[part], |place, entry| {
-                        order.set(place, entry + 1);
+                        order.set(place, number(entry) + 1);
                     });
                 }
             });
@@ -137,38 +150,10 @@ impl Groups {
                     next += ends.update(place, |_| next);
                 }
                 each_owned(&entries, places, &ranges[part], |place, entry| {
-                    order.set(ends.update(place, |slot| slot + 1), entry);
+                    order.set(ends.update(place, |slot| slot + 1), number(entry));
                 });
             }
         });
-    }
-
-    /// Groups the entries of a dense index but those whose places are to be `left` out, and whose
-    /// groups are empty. Whether one is does not take a branch.
-    pub(super) fn fill_without(&mut self, index: &Positions, left: impl Fn(usize) -> bool) {
-        assert!(self.strategy == Strategy::Count, "a group a place");
-        let values = index.values();
-        self.groups = self.places;
-        (0..self.places).for_each(|place| self.ends.set(place, 0));
-        for &place in values {
-            let place = place as usize;
-            self.ends.set(place, self.ends.get(place) + usize::from(!left(place)));
-        }
-        let mut next = 0;
-        for place in 0..self.places {
-            let count = self.ends.get(place);
-            self.ends.set(place, next);
-            next += count;
-        }
-        // What is left out goes behind all others. Nothing there is a member, but it may be asked for
-        // ahead of its use, so it is an entry.
-        (next..values.len()).for_each(|at| self.order.set(at, 0));
-        let behind = values.len().saturating_sub(1);
-        for (entry, &place) in values.iter().enumerate() {
-            let (slot, left) = (self.ends.get(place as usize), left(place as usize));
-            self.order.set(select_unpredictable(left, behind, slot), entry);
-            self.ends.set(place as usize, slot + usize::from(!left));
-        }
     }
 
     /// Groups `entries` whose places `place` tells; each is less than the number of places.

@@ -66,6 +66,11 @@ impl List {
         unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), self.len) }
     }
 
+    /// Whether all entries of the block are listed, and by their numbers.
+    pub(super) fn is_all(&self) -> bool {
+        self.all
+    }
+
     /// The entries' numbers within the block, or what they stand for.
     pub(super) fn beside(&self) -> &[u32] {
         if self.all {
@@ -117,6 +122,16 @@ impl List {
         // SAFETY: the caller's promise.
         unsafe {
             self.fill_by::<true>(values, size, own, (words.cast(), size_of::<u32>() as isize))
+        }
+    }
+
+    /// Replaces the numbers of entries by what they select, which are numbers as well.
+    pub(super) fn select(&mut self, selected: &[i64]) {
+        let all = std::mem::take(&mut self.all);
+        for (k, beside) in self.beside[..self.len].iter_mut().enumerate() {
+            // SAFETY: as many were written, unless all entries are listed.
+            let entry = if all { k } else { unsafe { beside.assume_init() as usize } };
+            beside.write(selected[entry] as u32);
         }
     }
 
@@ -324,6 +339,17 @@ impl Entries<'_> {
         }
     }
 
+    /// About `count` positions on an axis of `size`, from all over the index, in order; those that are
+    /// out of range are left out.
+    pub(super) fn sample(&self, count: usize, size: usize) -> Vec<i64> {
+        let step = (self.len() / count).max(1);
+        let sampled = (0..self.len()).step_by(step).take(count);
+        let sampled = sampled.map(|entry| self.position(entry, size));
+        let mut sampled: Vec<i64> = sampled.filter(|&at| is_inside(at, size)).collect();
+        sampled.sort_unstable();
+        sampled
+    }
+
     /// The entry's value, counted from the front.
     fn position(&self, entry: usize, size: usize) -> i64 {
         let mut space = [MaybeUninit::uninit()];
@@ -350,13 +376,9 @@ pub(super) fn shares(entries: &Entries<'_>, size: usize, parts: usize) -> Shares
     if parts <= 1 && (1..=MOST_PLACES).contains(&size) {
         return smallvec![0..size];
     }
-    let len = entries.len();
     let mut cuts = vec![];
-    if parts > 1 && len > 0 {
-        let samples = SAMPLES.min(len);
-        let sampled = (0..samples).map(|k| entries.position(k * (len / samples), size));
-        let mut sampled: Vec<i64> = sampled.filter(|&at| is_inside(at, size)).collect();
-        sampled.sort_unstable();
+    if parts > 1 {
+        let sampled = entries.sample(SAMPLES, size);
         let quantile = |part: usize| sampled.get(part * sampled.len() / parts);
         cuts.extend(
             (1..parts).filter_map(quantile).map(|&at| (at as usize + 1).next_multiple_of(ALIGN)),

@@ -32,7 +32,10 @@ pub use mask::{Bits, Comb, compress, expand, interleave, select};
 pub use overlay::overlay;
 pub use pointwise::{arithmetic, compare, unary};
 pub use positions::Positions;
-pub use rows::{Index, gather_rows, products_of_all, products_of_others, scatter_rows};
+pub use rows::{
+    Index, gather_rows, may_select, products_of_all, products_of_others, scatter_rows,
+    scatter_selected_rows,
+};
 pub use scan::{neighbours, scan_rows};
 pub use triangle::{keep_triangle, triangle_indices, triangle_largest, triangle_len};
 pub use values::{load, store};

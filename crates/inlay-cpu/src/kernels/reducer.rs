@@ -101,6 +101,11 @@ impl<T: Number> Reducer<T> for Mean {
     fn finish(acc: T::MeanAcc, count: usize) -> T {
         T::mean_of(acc, count)
     }
+    #[inline(always)]
+    unsafe fn widen_avx2<const N: usize>(values: [T; N]) -> [T::MeanAcc; N] {
+        // SAFETY: the caller's promise.
+        unsafe { T::mean_widen_avx2(values) }
+    }
     fn widen_slice(values: &[T], to: &mut [T::MeanAcc]) {
         T::mean_widen_slice(values, to);
     }

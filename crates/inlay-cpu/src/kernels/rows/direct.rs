@@ -26,7 +26,7 @@ use crate::walk::{Run, Walk};
 
 /// Entries that a place is asked for ahead of its use, which its address does not follow from. It
 /// halves the time of 10M values into 30M, which no cache holds, and costs nothing where one does.
-const AHEAD: usize = 16;
+pub(super) const AHEAD: usize = 16;
 
 /// Elements of a row that lie further apart are not asked for: it would be a line for each.
 const LINE_STEP: isize = LINE as isize;
@@ -212,7 +212,8 @@ impl<'a> Direct<'a> {
             self.rows.runs(elements, |run| {
                 for block in entries.blocks() {
                     let values = entries.values(block.clone(), &mut space_of_values);
-                    let task = Task { run, own, first: block.start, values };
+                    let first = if self.call.selected.is_some() { 0 } else { block.start };
+                    let task = Task { run, own, first, values };
                     // SAFETY: the run lies inside of the rows; listed places lie inside of the
                     // range and listed entries inside of the block, as `List` promises; threads
                     // have different elements, or different places.
@@ -223,16 +224,7 @@ impl<'a> Direct<'a> {
                         // The list of an index that is one block serves all slabs, but for what the
                         // entries stand for.
                         if !single || writers.words || slab == slabs.start {
-                            let (_, updates) = self.origins(&task);
-                            inside &= match writers.words {
-                                true => {
-                                    list.fill_with_words(values, self.places(), own, updates.cast())
-                                }
-                                false => {
-                                    let ahead = (updates, self.steps[2]);
-                                    list.fill(values, self.places(), own, ahead)
-                                }
-                            };
+                            inside &= self.list(&task, block, writers.words, &mut list);
                         }
                         (way.block)(self, &task, &list, space);
                     }
@@ -250,10 +242,42 @@ impl<'a> Direct<'a> {
         inside
     }
 
+    /// Lists what a task owns of a block of entries. Tells whether all of them are on the axis.
+    ///
+    /// # Safety
+    /// As for [`Direct::origins`].
+    unsafe fn list(
+        &self,
+        task: &Task<'_>,
+        block: Range<usize>,
+        words: bool,
+        list: &mut List,
+    ) -> bool {
+        let (values, size, own) = (task.values, self.places(), task.own);
+        // SAFETY: the caller's promise; there is a word for each entry where a row is one.
+        unsafe {
+            let (_, updates) = self.origins(task);
+            if let Some(selected) = self.call.selected {
+                let selected = &selected[block];
+                let ahead = (selected.as_ptr().cast(), size_of::<i64>() as isize);
+                let inside = list.fill(values, size, own, ahead);
+                list.select(selected);
+                return inside;
+            }
+            match words {
+                true => list.fill_with_words(values, size, own, updates.cast()),
+                false => list.fill(values, size, own, (updates, self.steps[2])),
+            }
+        }
+    }
+
     /// Whether rows are single values that lie side by side.
     fn of_values(&self) -> bool {
         let size = self.call.dst.dtype().size() as isize;
-        self.row_len == 1 && self.steps[0] == size && self.steps[2] == size
+        self.call.selected.is_none()
+            && self.row_len == 1
+            && self.steps[0] == size
+            && self.steps[2] == size
     }
 
     fn writers(&self) -> Writers {
@@ -312,6 +336,32 @@ impl Direct<'_> {
         unsafe { (self.call.dst.origin().offset(to), self.call.updates.origin().offset(from)) }
     }
 
+    /// [`Direct::each`] for short rows of which a list has all, in order: little else is done for each.
+    /// (500k rows of 8 floats into 50k: 1.0 ms instead of 1.7.)
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(super) unsafe fn each_in_order(
+        &self,
+        task: &Task<'_>,
+        list: &List,
+        mut visit: impl FnMut(usize, *mut u8, *const u8),
+    ) {
+        let ([to_step, _, from_step], places) = (self.steps, list.places());
+        let last = places.len().saturating_sub(1);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (to, from) = self.origins(task);
+            for (k, &place) in places.iter().enumerate() {
+                let next = places[(k + AHEAD).min(last)];
+                prefetch(to.wrapping_offset(next as isize * to_step), 1);
+                let to = to.offset(place as isize * to_step);
+                visit(place as usize, to, from.offset(k as isize * from_step));
+            }
+        }
+    }
+
     /// Calls `visit` with each listed place, where it and its entry lie.
     ///
     /// # Safety
@@ -328,9 +378,11 @@ impl Direct<'_> {
         // SAFETY: the caller's promise.
         let (to, from) = unsafe { self.origins(task) };
         let to_place = |place: u32| to.wrapping_offset(place as isize * to_step);
+        let last = places.len().saturating_sub(1);
         let from_entry = |entry: u32| from.wrapping_offset(entry as isize * from_step);
         // What one thread reads in the order of memory, the CPU asks for itself.
-        let with_gaps = task.own.len() < self.places() && from_step.unsigned_abs() > 8;
+        let in_order = task.own.len() == self.places() && self.call.selected.is_none();
+        let with_gaps = !in_order && from_step.unsigned_abs() > 8;
         let span = |n: usize| match task.run.strides[n] {
             stride @ 0..=LINE_STEP => (stride as usize * task.run.len).min(SHORT_ROW),
             _ => 1,
@@ -342,7 +394,6 @@ impl Direct<'_> {
         // bytes into 1M on two threads: 4.5 ms, into the second 2.4.)
         let far = with_gaps && !short;
         let ahead = if far { rows_ahead(to_span) } else { AHEAD.min(rows_ahead(to_span)) };
-        let last = places.len().saturating_sub(1);
         for (k, (&place, &entry)) in places.iter().zip(entries).enumerate() {
             let next = (k + ahead).min(last);
             let (next_place, next_entry) = (to_place(places[next]), from_entry(entries[next]));

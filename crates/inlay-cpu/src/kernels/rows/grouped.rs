@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use inlay_core::{Combine, Result};
 
-use super::hot::Hot;
 use super::near::Near;
 use super::{Call, ahead};
 use crate::kernels::copy::{copy, move_run};
@@ -26,26 +25,18 @@ pub(super) const LINE: usize = 64;
 
 pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
     let (entries, places) = (index.values().len(), call.dst.layout().shape()[call.axis]);
-    let hot = Hot::find(call, index)?;
-    let mut groups = Groups::with_capacity(entries, places, call.combine == Combine::Assign)?;
-    match hot {
-        None => {
-            groups.fill_from(index);
-            by_place(call, index, &groups, None);
-        }
-        Some((hot, mut room)) => {
-            let rest = || {
-                groups.fill_without(index, |place| hot.has(place));
-                by_place(call, index, &groups, Some(&hot));
-            };
-            threads::both(rest, || hot.stream(call, index, &mut room));
-        }
-    }
+    let (last, rows) = (call.combine == Combine::Assign, call.updates.layout().shape()[call.axis]);
+    let mut groups = Groups::of_numbers(entries, places, last, rows)?;
+    groups.fill_from(index, |entry| match call.selected {
+        Some(selected) => selected[entry] as usize,
+        None => entry,
+    });
+    by_place(call, index, &groups);
     Ok(())
 }
 
-/// Writes all places but those of `hot`, whose groups are empty.
-fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups, hot: Option<&Hot>) {
+/// Writes all places.
+fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups) {
     let Call { dst, base, updates, combine, .. } = *call;
     let size = dst.same_size(&updates);
     let entries = index.values().len();
@@ -75,7 +66,7 @@ fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups, hot: Option<&Ho
         unsafe { (dst.origin().offset(by(0)), old.origin().offset(by(1))) }
     };
     let keep = |run: &Run<3>, place: usize| {
-        if base.is_some() && !hot.is_some_and(|hot| hot.has(place)) {
+        if base.is_some() {
             let (to, from) = at(run, place);
             // SAFETY: as above, and `base`, which `old` is here, lies apart from `dst`.
             dispatch_width!(size, W => unsafe {

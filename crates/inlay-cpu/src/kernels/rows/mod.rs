@@ -4,7 +4,6 @@
 
 mod direct;
 mod grouped;
-mod hot;
 mod near;
 mod products;
 mod small;
@@ -15,9 +14,9 @@ use inlay_core::{Combine, Layout, Reduce, Result};
 
 use super::copy::move_run;
 use super::elements::gather_lanes;
-use super::groups::DENSE;
-use super::listing::Entries;
-use super::positions::Positions;
+use super::groups::is_dense;
+use super::listing::{Entries, MOST_PLACES};
+use super::positions::{Positions, is_inside};
 use super::reducer::{dispatch_reduce, prefetch_far, rows_ahead};
 use crate::number::dispatch_width;
 use crate::threads;
@@ -37,10 +36,18 @@ const DIRECT_ROW: usize = 64;
 /// 18 instead of 22, of 1 KiB: 18 instead of 17.)
 const DIRECT_ROW_ALONE: usize = 512;
 
+/// Several threads do as one where all updates together have so many bytes, twice those of a last cache. (200k
+/// rows of 256 bytes: 2.0 ms instead of 2.3, 100k of 128 bytes 0.6 instead of 1.0; 1M of 256 bytes 19
+/// instead of 15. Tests are built for smaller tensors.)
+const CACHED: usize = if cfg!(debug_assertions) { 64 << 10 } else { 64 << 20 };
+
 /// The same for values that are not reduced: by place, only the last of each place is read. (500k rows of
 /// 32 bytes into 50k: 1.5 ms instead of 1.9, 1M of 256 bytes into 100k: 6 instead of 25; 4M of 4 bytes into
 /// 400k: 7.9 instead of 5.7.)
 const DIRECT_ASSIGNED: usize = 16;
+
+/// The same for one thread. (500k rows of 32 bytes into 50k: 1.06 ms instead of 1.26.)
+const DIRECT_ASSIGNED_ALONE: usize = 32;
 
 /// The same where few places are named: to bring their entries together takes longer than to write.
 /// (100k rows of 256 bytes into 1M: 4.3 ms instead of 16, sums on two threads 2.8 instead of 15. Threads
@@ -126,20 +133,52 @@ pub fn scatter_rows(
     updates: Src<'_>,
     combine: Combine,
 ) -> Result<()> {
-    dst.expect_apart(&updates);
     let entries = index.values.layout().numel();
     assert!(
         updates.layout().shape().get(axis) == Some(&entries),
         "a row of updates for each entry"
     );
-    assert!(base.is_none_or(|base| base.layout().shape() == dst.layout().shape()), "one shape");
-    let call = Call { dst, base, axis, updates, combine };
+    let call = Call { dst, base, axis, updates, selected: None, combine };
     if small::scatter(&call, &index) {
         return Ok(());
     }
+    scatter(&call, index)
+}
+
+/// Whether [`scatter_selected_rows`] is for an index of so many `entries` on an axis of `places`, where
+/// they select among `rows`.
+pub fn may_select(places: usize, entries: usize, rows: usize) -> bool {
+    is_dense(entries, places) && rows <= MOST_PLACES
+}
+
+/// `dst[index[i]] (combine)= updates[selected[i]]` along `axis`, for i in order: [`scatter_rows`] of what
+/// [`gather_rows`] reads, without the memory in between.
+///
+/// # Errors
+/// As for [`scatter_rows`].
+pub fn scatter_selected_rows(
+    dst: Dst<'_>,
+    base: Option<Src<'_>>,
+    axis: usize,
+    index: Index<'_>,
+    (updates, selected): (Src<'_>, &Positions),
+    combine: Combine,
+) -> Result<()> {
+    let (entries, selected) = (index.values.layout().numel(), selected.values());
+    let (places, rows) = (dst.layout().shape()[axis], updates.layout().shape()[axis]);
+    assert!(may_select(places, entries, rows), "many entries");
+    assert_eq!(selected.len(), entries, "a row for each entry");
+    assert!(selected.iter().all(|&at| is_inside(at, rows)), "rows that are there");
+    scatter(&Call { dst, base, axis, updates, selected: Some(selected), combine }, index)
+}
+
+fn scatter(call: &Call<'_>, index: Index<'_>) -> Result<()> {
+    let Call { dst, base, axis, updates, .. } = *call;
+    dst.expect_apart(&updates);
+    assert!(base.is_none_or(|base| base.layout().shape() == dst.layout().shape()), "one shape");
     let places = dst.layout().shape()[axis];
-    let direct = Direct::new(&call);
-    let direct = call.suits(&direct, entries).then_some(&direct);
+    let direct = Direct::new(call);
+    let direct = call.suits(&direct, &Entries::Raw(index.values)).then_some(&direct);
     // A fresh result is thrown away when the index turns out to be wrong, so that it can be checked
     // on the way. A failed call is done again from a checked copy, which tells what is wrong.
     if let (Some(direct), Some(_)) = (direct, base)
@@ -155,9 +194,35 @@ pub fn scatter_rows(
             assert!(done, "positions were checked");
             Ok(())
         }
-        None => grouped::scatter(&call, &positions),
+        None => grouped::scatter(call, &positions),
     }
 }
+
+/// How the entries of an index spread over its places.
+enum Spread {
+    Even,
+    /// Some places have most of them, which caches hold. (1M rows of 256 bytes whose places follow Zipf's
+    /// law: 12 ms directly, 14 by place.)
+    Uneven,
+    /// One place has half of them or more, which only one thread could write.
+    One,
+}
+
+impl Spread {
+    fn of(index: &Entries<'_>, places: usize) -> Self {
+        let sampled = index.sample(SAMPLES, places);
+        let runs = sampled.chunk_by(|a, b| a == b).map(<[i64]>::len);
+        let (count, longest) = runs.fold((0, 0), |(n, longest), run| (n + 1, longest.max(run)));
+        match sampled.len() / 2 {
+            half if longest > half => Spread::One,
+            half if count <= half => Spread::Uneven,
+            _ => Spread::Even,
+        }
+    }
+}
+
+/// Entries that are looked at to tell how they spread.
+const SAMPLES: usize = 256;
 
 /// What a scatter of rows is given, but for the index.
 #[derive(Clone, Copy)]
@@ -166,6 +231,8 @@ struct Call<'a> {
     base: Option<Src<'a>>,
     axis: usize,
     updates: Src<'a>,
+    /// The row of updates that each entry stands for, where it is not the one of its own number.
+    selected: Option<&'a [i64]>,
     combine: Combine,
 }
 
@@ -186,16 +253,22 @@ impl<'a> Call<'a> {
         self.layouts().map(|layout| layout.strides()[self.axis])
     }
 
-    /// Whether to write directly is a good way for `entries`. There is something to write to.
-    fn suits(&self, direct: &Direct<'_>, entries: usize) -> bool {
+    /// Whether to write directly is a good way for these entries. There is something to write to.
+    fn suits(&self, direct: &Direct<'_>, index: &Entries<'_>) -> bool {
         let row = direct.row_len() * self.dst.same_size(&self.updates);
-        let places = self.dst.layout().shape()[self.axis];
-        let in_order = direct.with_gaps() || threads::num_threads() == 1;
+        let (places, entries) = (self.dst.layout().shape()[self.axis], index.len());
+        let in_order = self.selected.is_none() && threads::num_threads() == 1;
         let longest = match self.combine {
-            _ if places / DENSE > entries => DIRECT_SPARSE,
+            _ if !is_dense(entries, places) => DIRECT_SPARSE,
+            Combine::Assign if in_order => DIRECT_ASSIGNED_ALONE,
             Combine::Assign => DIRECT_ASSIGNED,
-            Combine::Reduce { .. } if in_order => DIRECT_ROW_ALONE,
-            Combine::Reduce { .. } => DIRECT_ROW,
+            Combine::Reduce { .. } if direct.with_gaps() || in_order => DIRECT_ROW_ALONE,
+            Combine::Reduce { .. } if row <= DIRECT_ROW || self.selected.is_some() => DIRECT_ROW,
+            Combine::Reduce { .. } => match Spread::of(index, places) {
+                Spread::Even if entries.saturating_mul(row) <= CACHED => DIRECT_ROW_ALONE,
+                Spread::Uneven => DIRECT_ROW_ALONE,
+                _ => DIRECT_ROW,
+            },
         };
         let able = match self.combine {
             Combine::Assign => true,

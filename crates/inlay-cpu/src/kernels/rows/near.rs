@@ -175,7 +175,7 @@ impl<'a> Near<'a> {
 }
 
 /// Whether the CPU has what the loops over rows without gaps are compiled for.
-pub(super) fn has_avx2() -> bool {
+fn has_avx2() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c");
     #[cfg(not(target_arch = "x86_64"))]

@@ -138,7 +138,7 @@ impl<'a> Factors<'a> {
         assert!(index.values().len() == entries && named, "a place for each row");
         assert_eq!(places, others, "as many places");
         let mut groups = Groups::with_capacity(entries, places, false)?;
-        groups.fill_from(index);
+        groups.fill_from(index, |entry| entry);
         Ok(Factors { sources, rows, steps, index, groups, entries })
     }
 

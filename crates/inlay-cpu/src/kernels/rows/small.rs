@@ -15,7 +15,7 @@ const SMALL: usize = 2 << 10;
 /// Writes a small scatter. False if it is not one, or if an entry is out of range: then nothing was
 /// written.
 pub(super) fn scatter(call: &Call<'_>, index: &Index<'_>) -> bool {
-    let Call { dst, base, axis, updates, combine } = *call;
+    let Call { dst, base, axis, updates, combine, .. } = *call;
     let (shape, size) = (dst.layout().shape(), dst.dtype().size());
     let entries = index.values.layout().numel();
     let bytes = dst.layout().numel().saturating_mul(size);

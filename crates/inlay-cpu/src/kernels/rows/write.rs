@@ -19,6 +19,8 @@ const CHUNK: usize = 32;
 
 /// What a place had before: tells whether it takes part, and notes that it does from now on.
 pub(super) trait Note {
+    /// Whether nothing is noted.
+    const NOTHING: bool = false;
     /// # Safety
     /// The words are those of a range that has the place.
     unsafe fn takes_part(words: &mut [u32], place: usize) -> bool;
@@ -29,6 +31,7 @@ pub(super) struct Named;
 pub(super) struct Counted;
 
 impl Note for Everything {
+    const NOTHING: bool = true;
     #[inline(always)]
     unsafe fn takes_part(_words: &mut [u32], _place: usize) -> bool {
         true
@@ -108,11 +111,15 @@ pub(super) unsafe fn assign<W: Copy>(
     // SAFETY: the caller's promise.
     unsafe {
         if run.strides[0] == size && run.strides[2] == size && bytes.is_multiple_of(CHUNK) {
+            let chunk = |to: *mut u8, from: *const u8| {
+                let chunk = from.cast::<[u8; CHUNK]>().read_unaligned();
+                to.cast::<[u8; CHUNK]>().write_unaligned(chunk);
+            };
+            if bytes == CHUNK && list.is_all() {
+                return direct.each_in_order(task, list, |_, to, from| chunk(to, from));
+            }
             return direct.each(task, list, |_, to, from| {
-                for k in (0..bytes).step_by(CHUNK) {
-                    let chunk = from.add(k).cast::<[u8; CHUNK]>().read_unaligned();
-                    to.add(k).cast::<[u8; CHUNK]>().write_unaligned(chunk);
-                }
+                (0..bytes).step_by(CHUNK).for_each(|k| chunk(to.add(k), from.add(k)));
             });
         }
         direct.each(task, list, |_, to, from| {
@@ -200,9 +207,13 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
     // SAFETY: the caller's promise.
     unsafe {
         if len == NEAR {
-            return direct.each(task, list, |place, to, from| {
+            let visit = |place: usize, to: *mut u8, from: *const u8| {
                 join_near::<T, R, NEAR>(to, from, NEAR, N::takes_part(words, place));
-            });
+            };
+            return match list.is_all() {
+                true => direct.each_in_order(task, list, visit),
+                false => direct.each(task, list, visit),
+            };
         }
         direct.each(task, list, |place, to, from| {
             join_near::<T, R, { 2 * NEAR }>(to, from, len, N::takes_part(words, place));

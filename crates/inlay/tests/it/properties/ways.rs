@@ -1,8 +1,10 @@
 //! Scatters, elements and rows by every way there is, on both sides of what decides between them.
 
-use inlay::{DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor, set_num_threads};
+use inlay::{
+    DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor, jit, set_num_threads,
+};
 
-use super::{REDUCTIONS, assert_same, check_along, check_read, check_scatter};
+use super::{REDUCTIONS, assert_same, check_along, check_read, check_scatter, random_reduce};
 use crate::support::device::{also_on_gpu, threads};
 use crate::support::{Nd, Rng, naive};
 
@@ -86,8 +88,9 @@ fn check_threads(rng: &mut Rng, x: &Nd, axis: usize, index: &Nd) {
     }
 }
 
-/// One thread alone reduces rows of up to 512 bytes directly, several by place; 8 elements, or a multiple
-/// of 16, are joined at a time; by place 64, 32 or 16 of them. Rows are assigned directly up to 16 bytes.
+/// One thread alone reduces rows of up to 512 bytes directly, several those that caches hold; 8 elements, or a
+/// multiple of 16, are joined at a time; by place 64, 32 or 16 of them. Rows are assigned directly up to 16
+/// bytes, by one thread up to 32.
 /// With 8 places for an entry or more, all are written directly, up to 16 KiB; with more than 32, only
 /// where nothing is noted of places.
 #[test]
@@ -121,6 +124,53 @@ fn twins_agree_with_one_thread_and_several() {
         let x = Nd::random(&mut rng, DType::F32, &[9, width]);
         let index = Nd::random_index(&mut rng, DType::I64, &[1], 9);
         check_threads(&mut rng, &x, 0, &index);
+    }
+}
+
+/// Rows that a program selects only to scatter them are read where they are: directly, by place, and, with
+/// 8 places for an entry or more, after all selected first. They may be more than the index names.
+#[test]
+fn twins_agree_on_rows_that_are_selected_to_be_scattered() {
+    let mut rng = Rng(47);
+    for dtype in [DType::F32, DType::F16, DType::I64, DType::U8] {
+        for (shape, axis) in [
+            (&[30, 4][..], 0),
+            (&[30, 64 / dtype.size()], 0),
+            (&[30, 64 / dtype.size() + 1], 0),
+            (&[30, 64], 0),
+            (&[3, 40, 8], 1),
+            (&[20, 30], 1),
+            (&[60], 0),
+        ] {
+            for (rows, entries, more) in [(7, 2050, 0), (90, 300, 3), (9, 2, 0), (5, 0, 1)] {
+                let mut table = shape.to_vec();
+                table[axis] = rows;
+                let (x, table) =
+                    (Nd::random(&mut rng, dtype, shape), Nd::random(&mut rng, dtype, &table));
+                let select = Nd::random_index(&mut rng, DType::I64, &[entries + more], rows);
+                let index = Nd::random_index(&mut rng, DType::I32, &[entries], shape[axis]);
+                let how = random_reduce(&mut rng, dtype);
+                let updates = naive::index_select(&table, &select, axis);
+                let expected = naive::scatter(&x, &index, &updates, axis, how);
+                let scatter = match how {
+                    None => Scatter::overwrite(),
+                    Some((reduce, include)) => Scatter::reduce(reduce).include_self(include),
+                };
+                let joined = jit(|args: &[Tensor]| {
+                    let [x, index, table, select] = args else { unreachable!("four arguments") };
+                    let updates = table.index_select(select, axis as i64)?;
+                    // A copy, which is written in place.
+                    let x = x.copy()?;
+                    Ok(vec![x.scatter(index, &updates, scatter.axis(axis as i64))?])
+                });
+                let [x, index, table, select] = [&x, &index, &table, &select].map(Nd::tensor);
+                for threads in [1, 2] {
+                    set_num_threads(threads);
+                    let found = joined.call(&[&x, &index, &table, &select]).unwrap();
+                    assert_same(&found[0], &expected);
+                }
+            }
+        }
     }
 }
 
@@ -159,8 +209,9 @@ fn twins_agree_on_means_of_many() {
     }
 }
 
-/// Indices that name eight places most of the time, on both sides of where those are accumulated in
-/// index order: 65,536 entries, three quarters of them, rows of whole 16 elements, three threads.
+/// Indices that spread evenly over their places, that name eight of them most of the time, and that name one
+/// of them most of the time: rows of more than 64 bytes are reduced directly by several threads, in the first
+/// case where all together have up to 64 KiB (so it is in a test), in the second always, in the last never.
 #[test]
 fn twins_agree_on_uneven_indices() {
     let mut rng = Rng(19);
@@ -168,19 +219,25 @@ fn twins_agree_on_uneven_indices() {
     for (dtype, width) in
         [(DType::F32, 32), (DType::F16, 48), (DType::I64, 16), (DType::F32, 33), (DType::F32, 32)]
     {
-        for (entries, in_ten) in [(65_535, 9), (65_536, 9), (65_537, 6)] {
+        let cached = (64 << 10) / (width * dtype.size());
+        for (entries, often) in [
+            (cached, 20_000),
+            (cached + 1, 20_000),
+            (cached + 1, 8),
+            (cached + 1, 1),
+            (65_537, 8),
+            (65_537, 1),
+        ] {
             let reduce = reductions.next().unwrap();
+            let size = if entries > 60_000 { 20_000 } else { 1_000 };
             let places: Vec<i64> = (0..entries)
-                .map(|_| {
-                    if rng.below(10) < in_ten {
-                        31 * rng.between(0, 7)
-                    } else {
-                        rng.between(-20_000, 19_999)
-                    }
+                .map(|_| match rng.below(10) {
+                    0 => rng.between(-size, size - 1),
+                    _ => 31 * rng.between(0, often - 1) % size,
                 })
                 .collect();
             let index = Nd::of_tensor(&Tensor::from_slice(&places, &[entries]).unwrap());
-            let x = Nd::random(&mut rng, dtype, &[20_000, width]);
+            let x = Nd::random(&mut rng, dtype, &[size as usize, width]);
             let updates = Nd::random(&mut rng, dtype, &[entries, width]);
             let (index_tensor, updates_tensor) = (index.tensor(), updates.tensor());
             let include = rng.chance(2);
@@ -308,6 +365,7 @@ also_on_gpu!(
     twins_agree_on_small_scatters,
     twins_agree_with_one_thread_and_several,
     twins_agree_on_means_of_many,
+    twins_agree_on_rows_that_are_selected_to_be_scattered,
     twins_agree_on_uneven_indices,
     twins_agree_on_every_way_along_an_axis,
     an_entry_out_of_range_changes_nothing_along_an_axis,
