@@ -181,6 +181,21 @@ pub(super) fn scatter_rows(
     })?
 }
 
+pub(super) fn scatter_selected(
+    to: &Array,
+    base: Option<&Array>,
+    axis: usize,
+    (op, arg, index): Index<'_>,
+    (rows, (select, selector, selected)): (&Array, Index<'_>),
+    combine: Combine,
+) -> Result<()> {
+    let selected = positions(select, selector, selected, axis, rows.shape()[axis])?;
+    write(to, base, [index, rows], |dst, base, [values, rows]| {
+        let index = kernels::Index { op, arg, values };
+        kernels::scatter_selected_rows(dst, base, axis, index, (rows, &selected), combine)
+    })?
+}
+
 pub(super) fn gather_elements(
     to: &Array,
     from: &Array,

@@ -36,7 +36,7 @@ pub(crate) use kernels::{
     winning_elements,
 };
 
-use inlay_core::{Error, Layout, Result};
+use inlay_core::{Combine, Error, Layout, Result};
 use inlay_cpu::Element;
 
 use crate::array::Array;
@@ -130,6 +130,24 @@ pub(crate) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
 #[inline]
 pub(crate) fn interleaves(array: &Array) -> bool {
     array.buffer.device() == Device::Cpu
+}
+
+/// Whether [`scatter_selected`] is for an index of so many `entries` on `axis` of `to`.
+pub(crate) fn selects(to: &Array, axis: usize, entries: usize, rows: &Array) -> bool {
+    let (places, rows) = (to.shape()[axis], rows.shape()[axis]);
+    to.buffer.device() == Device::Cpu && inlay_cpu::kernels::may_select(places, entries, rows)
+}
+
+/// `to = base; to[index[i]] (combine)= rows[selected[i]]` along `axis`.
+pub(crate) fn scatter_selected(
+    to: &Array,
+    base: Option<&Array>,
+    axis: usize,
+    index: Index<'_>,
+    (rows, selected): (&Array, Index<'_>),
+    combine: Combine,
+) -> Result<()> {
+    cpu::scatter_selected(to, base, axis, index, (rows, selected), combine)
 }
 
 /// `to` is `source` in the teeth of the comb and `base` between them; all are contiguous.

@@ -8,6 +8,7 @@ mod bind;
 mod draw;
 mod file;
 mod jit;
+mod join;
 mod plan;
 mod program;
 mod run;

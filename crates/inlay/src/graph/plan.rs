@@ -105,6 +105,7 @@ pub(super) struct Counts {
     pub(super) dead: usize,
     pub(super) merged: usize,
     pub(super) folded: usize,
+    pub(super) joined: usize,
 }
 
 /// Which nodes are needed for `fetch`.
@@ -132,19 +133,19 @@ pub(super) fn needed(graph: &Graph, fetch: &[Id]) -> Vec<bool> {
 }
 
 /// Nodes on their way to steps.
-struct Builder<'g> {
+pub(super) struct Builder<'g> {
     graph: &'g Graph,
-    values: Vec<Value>,
+    pub(super) values: Vec<Value>,
     feeds: Vec<Feed>,
     constants: Vec<Array>,
-    ops: Vec<(Operation, SmallVec<[usize; 3]>, usize)>,
+    pub(super) ops: Vec<(Operation, SmallVec<[usize; 3]>, usize)>,
     /// The value of each node.
     of: Vec<usize>,
     /// Sizes of nodes that became another's value, or a constant.
     renamed: HashMap<Symbol, Dim>,
     same_op: HashMap<(Operation, SmallVec<[usize; 3]>), usize>,
     same_constant: HashMap<(Meta, Vec<u8>), usize>,
-    counts: Counts,
+    pub(super) counts: Counts,
 }
 
 impl Builder<'_> {
@@ -266,6 +267,7 @@ impl Plan {
             };
         }
         let fetched: Vec<usize> = fetch.iter().map(|id| builder.of[*id as usize]).collect();
+        builder.join_selections(&fetched);
         Ok(Plan::of_values(builder, &fetched, *donate))
     }
 

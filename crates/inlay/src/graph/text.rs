@@ -124,12 +124,14 @@ impl fmt::Display for Plan {
         let (counts, last) = (self.counts, lock(&self.bound).last().cloned());
         writeln!(
             f,
-            "plan: {} steps of {} nodes ({} not needed, {} equal to others, {} known beforehand)",
+            "plan: {} steps of {} nodes ({} not needed, {} equal to others, {} known beforehand, {} \
+             joined to the next)",
             self.steps.len(),
             counts.nodes,
             counts.dead,
             counts.merged,
-            counts.folded
+            counts.folded,
+            counts.joined
         )?;
         for step in &self.steps {
             let inputs: Vec<String> = step.inputs.iter().map(|input| self.name(*input)).collect();

@@ -27,6 +27,7 @@ mod scan;
 mod scatter;
 mod scatter_grad;
 mod select_scatter;
+mod selected_scatter;
 mod shape;
 mod size;
 mod slice_scatter;
@@ -41,6 +42,7 @@ mod unary;
 mod where_;
 
 pub(crate) use operation::Operation;
+pub(crate) use selected_scatter::SelectedScatter;
 
 pub use diagonal_scatter::DiagonalScatter;
 pub use index::Item;

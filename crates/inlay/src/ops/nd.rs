@@ -17,9 +17,9 @@ use crate::{Item, Scatter, Tensor, device};
 /// An index as `i64`, counted from the front and checked.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct CheckedIndex {
-    name: Name,
-    axis: usize,
-    size: Dim,
+    pub(super) name: Name,
+    pub(super) axis: usize,
+    pub(super) size: Dim,
 }
 
 impl Op for CheckedIndex {

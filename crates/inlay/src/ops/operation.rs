@@ -28,6 +28,7 @@ use super::scan::{Neighbours, Scan};
 use super::scatter::Scatter;
 use super::scatter_grad::Winners;
 use super::select_scatter::SelectScatter;
+use super::selected_scatter::SelectedScatter;
 use super::shape::{Merge, Reshape, Transpose};
 use super::size::{Count, Numbers};
 use super::slice_scatter::SliceScatter;
@@ -40,11 +41,11 @@ use super::where_::Where;
 use crate::funnel::Op;
 
 macro_rules! operations {
-    ($($name:ident($op:ty) $arity:literal,)*) => {
+    ($($(#[$attribute:meta])* $name:ident($op:ty) $arity:literal,)*) => {
         /// One of the operations. Their order is that of the file format: new ones go to the end.
         #[derive(Clone, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
         pub(crate) enum Operation {
-            $($name($op),)*
+            $($(#[$attribute])* $name($op),)*
         }
 
         impl Deref for Operation {
@@ -127,6 +128,9 @@ operations! {
     Winners(Winners) 2,
     Products(Products) 4,
     Fit(Fit) 1,
+    // Only plans have it, and they are not saved.
+    #[serde(skip)]
+    SelectedScatter(SelectedScatter) 255,
 }
 
 /// The name under which a user called an operation that goes by several, or that of an argument.

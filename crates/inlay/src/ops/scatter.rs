@@ -28,8 +28,8 @@ pub struct Scatter {
     /// What the user called, and what the updates are called there.
     name: Name,
     arg: Name,
-    axis: i64,
-    combine: Combine,
+    pub(super) axis: i64,
+    pub(super) combine: Combine,
 }
 
 impl Scatter {

@@ -229,6 +229,9 @@ impl Tensor {
 
     /// [`Tensor::reshape`] to sizes that may be symbols.
     pub(crate) fn shaped(&self, shape: &[Dim]) -> Result<Tensor> {
+        if *self.dims() == *shape {
+            return Ok(self.clone());
+        }
         apply(Reshape { shape: Dims::from_slice(shape), open: None }, &[self])
     }
 
