@@ -100,8 +100,10 @@ pub(crate) fn copy(to: &Array, from: &Array) -> Result<()> {
 /// Bytes up to which all of a tensor is copied before a part of it is written: that takes less than
 /// to find what is to be left out.
 #[inline]
-pub(crate) fn copied_whole(to: &Array) -> usize {
+pub(crate) fn copied_whole(to: &Array, few: bool) -> usize {
     match to.buffer.device() {
+        // The second cache, in which a small region is written over what was just copied.
+        Device::Cpu if few => 512 << 10,
         // Some 100 ns a part.
         Device::Cpu => 4 << 10,
         // A dispatch, in whose time a GPU copies this much.

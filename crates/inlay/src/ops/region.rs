@@ -90,6 +90,9 @@ const WIDE_TOOTH: usize = 256;
 /// costs more than to copy them. (The middle half of rows of 512 bytes, 16 MiB: 1.5 ms instead of 2.5.)
 const SHORT_RUN: usize = 512;
 
+/// A region is small if it has at most one of so many elements.
+const FEW: usize = 64;
+
 /// How many bytes of a layout of elements of `size` follow each other.
 fn run_bytes(layout: &Layout, size: usize) -> usize {
     let mut run = size;
@@ -137,7 +140,8 @@ where
         let [x, source] = inputs else { unreachable!("two inputs") };
         let (to, base) = out.of(self.name(), x)?;
         let region = self.0.layout(&to.layout)?;
-        let Some(base) = base.filter(|_| to.buffer.len() > device::copied_whole(&to)) else {
+        let few = region.numel() <= to.layout.numel() / FEW;
+        let Some(base) = base.filter(|_| to.buffer.len() > device::copied_whole(&to, few)) else {
             device::copy_over(&to, base, &region, source)?;
             return Ok(to);
         };

@@ -242,7 +242,7 @@ impl Lanes<'_> {
             if len > 1 {
                 // The next rows of index and values are pages away.
                 let ahead = |n: usize| run.offsets[n] + (j + AHEAD) * steps[n];
-                prefetch(entries.origin.wrapping_offset(ahead(1)), len * size_of::<i64>());
+                entries.ask_for(ahead(1), len);
                 prefetch(values.wrapping_offset(ahead(2)), len * stride.unsigned_abs());
             }
             for lane in 0..len {

@@ -260,8 +260,7 @@ impl<'a> Tiled<'a> {
             }
             for j in 0..self.count as isize {
                 let ahead = run.offsets[1] + (j + AHEAD) * self.steps[1];
-                let ahead = self.entries.origin.wrapping_offset(ahead);
-                prefetch(ahead, run.len * size_of::<i64>());
+                self.entries.ask_for(ahead, run.len);
                 for lane in 0..run.len {
                     let [to, entry, _] = at(run, lane as isize);
                     let place = self.entries.at(entry + j * self.steps[1], self.places);

@@ -16,7 +16,7 @@ use inlay_core::{Combine, DType, Layout, Reduce, Result, resized};
 use super::copy::copy;
 use super::groups::DENSE;
 use super::positions::{Positions, all_inside, from_front, is_inside};
-use super::reducer::{Reducer, dispatch_reduce};
+use super::reducer::{Reducer, dispatch_reduce, prefetch};
 use super::rows::{Index, scatter_rows};
 use crate::view::Span;
 use crate::walk::{Run, Walk};
@@ -230,9 +230,24 @@ impl<'a> Entries<'a> {
     #[inline(always)]
     unsafe fn at(&self, offset: isize, size: usize) -> Option<usize> {
         // SAFETY: the caller's promise.
-        let value = unsafe { self.origin.offset(offset).cast::<i64>().read_unaligned() };
-        let at = from_front(value, size);
+        let at = from_front(unsafe { self.read(offset) }, size);
         is_inside(at, size).then_some(at as usize)
+    }
+
+    /// The value as it is.
+    ///
+    /// # Safety
+    /// As for [`Entries::at`].
+    #[inline(always)]
+    unsafe fn read(&self, offset: isize) -> i64 {
+        // SAFETY: the caller's promise.
+        unsafe { self.origin.offset(offset).cast::<i64>().read_unaligned() }
+    }
+
+    /// Asks for `count` entries from an offset on, wherever that is.
+    #[inline(always)]
+    fn ask_for(&self, offset: isize, count: usize) {
+        prefetch(self.origin.wrapping_offset(offset), count * size_of::<i64>());
     }
 }
 

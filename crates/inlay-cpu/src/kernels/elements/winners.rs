@@ -4,7 +4,6 @@ use inlay_core::{DType, Result};
 
 use super::{AHEAD, Entries, LANES, TILE, at};
 use crate::kernels::positions::{Positions, Shared};
-use crate::kernels::reducer::prefetch;
 use crate::memory::Scratch;
 use crate::walk::{Run, Walk};
 use crate::{Bool8, Dst, threads};
@@ -21,6 +20,7 @@ pub fn winning_elements(dst: Dst<'_>, index: &Positions, axis: usize, places: us
     let steps = layouts.map(|layout| layout.strides()[axis]);
     let lanes = Walk::of_rows(layouts, axis);
     let count = index.layout().shape()[axis];
+    assert!(places > 0 || index.values().is_empty(), "places that entries can name");
     let cost = count.saturating_mul(2 * size_of::<i64>());
     let parts = threads::parts(lanes.len(), cost);
     // Lanes that lie across each other are read together, if their notes fit into a cache. (1024 x 1024
@@ -36,15 +36,18 @@ pub fn winning_elements(dst: Dst<'_>, index: &Positions, axis: usize, places: us
         for j in (0..count as isize).rev() {
             if run.len > 1 {
                 let ahead = run.offsets[1] + (j - AHEAD) * steps[1];
-                prefetch(entries.origin.wrapping_offset(ahead), run.len * size_of::<i64>());
+                entries.ask_for(ahead, run.len);
             }
             for lane in 0..run.len {
                 let [to, entry] = at(&run, lane as isize);
-                // SAFETY: lane and j lie inside of both layouts, and these lanes are this thread's.
+                // SAFETY: lane and j lie inside of both layouts, these lanes are this thread's, and every
+                // place has a note for each of them.
                 unsafe {
-                    let place = entries.at(entry + j * steps[1], places);
-                    let seen = place.and_then(|place| seen.get_mut(place * width + lane));
-                    let wins = seen.is_some_and(|seen| std::mem::replace(seen, number) != number);
+                    let place = entries.read(entry + j * steps[1]);
+                    // They were checked, for whatever axis; it costs less than to look again.
+                    let place = (place as usize).min(places - 1);
+                    let seen = seen.get_unchecked_mut(place * width + lane);
+                    let wins = std::mem::replace(seen, number) != number;
                     let to = dst.origin().offset(to + j * steps[0]).cast::<Bool8>();
                     to.write(Bool8::new(wins));
                 }
