@@ -25,6 +25,7 @@ from benchmarks.roads import Lap, Road, lap
 from benchmarks.rows import Row, row
 
 LONG = 0.02  # seconds that a timing lasts at least
+WARM = 0.03  # and before it: threads that have slept get cores of their own only after a while
 TRIAL = 0.004  # and one that only chooses a road
 TRIALS = 3  # of which the best counts
 COLD = 0.2  # a call as long as this needs no warm caches
@@ -133,7 +134,7 @@ class Worker:
         assert self.lap is not None
         gc.disable()
         if self.guess < COLD:
-            self.lap(1)
+            seconds(self.lap, WARM, self.guess)
         taken, calls = seconds(self.lap, LONG, self.guess)
         gc.enable()
         self.guess = taken

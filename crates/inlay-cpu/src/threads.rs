@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
+use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 
@@ -17,6 +18,12 @@ const GRAIN: usize = if cfg!(debug_assertions) { 64 << 10 } else { 512 << 10 };
 
 /// More parts than threads, so that a thread that was held up does not hold up the call.
 const PARTS_PER_THREAD: usize = 4;
+
+/// How long a thread waits awake.
+const LINGER: Duration = Duration::from_micros(50);
+
+/// Counts the calls that threads have shared, so that those who wait see the next one.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 static FORKS: AtomicUsize = AtomicUsize::new(0);
@@ -97,12 +104,28 @@ pub(crate) fn run(parts: usize, work: impl Fn(usize) + Sync) {
             work(part);
         }
     };
+    let call = CALLS.fetch_add(1, Relaxed).wrapping_add(1);
+    let helpers = AtomicUsize::new(num_threads().min(parts) - 1);
     pool.in_place_scope(|scope| {
-        for _ in 1..num_threads().min(parts) {
-            scope.spawn(|_| take());
+        for _ in 0..helpers.load(Relaxed) {
+            scope.spawn(|_| {
+                take();
+                helpers.fetch_sub(1, Relaxed);
+                rayon::spawn(move || linger(|| CALLS.load(Relaxed) != call));
+            });
         }
         take();
+        linger(|| helpers.load(Relaxed) == 0);
     });
+}
+
+/// Waits awake, for a short while, until there is something to do: to be woken takes longer than most of
+/// what threads wait for, which is the rest of this call or the next one.
+fn linger(done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() && start.elapsed() < LINGER {
+        (0..32).for_each(|_| std::hint::spin_loop());
+    }
 }
 
 fn pool() -> Option<Arc<ThreadPool>> {

@@ -33,25 +33,22 @@ pub(super) struct Space<'a> {
 impl<'a> Space<'a> {
     /// Where a `base` is given, the destination starts as its copy.
     pub(super) fn new(call: &Call<'_>, base: Option<Src<'a>>, entries: &Layout) -> Result<Self> {
-        let size = call.dst.same_size(&call.values);
-        let old = base.map_or(call.dst.layout(), |base| base.layout());
-        let (lanes, steps) = call.lanes(entries, old);
+        let (size, layout) = (call.dst.same_size(&call.values), call.dst.layout());
+        let has = |k: usize| k == call.axis || layout.shape()[k] == entries.shape()[k];
+        let alike = base.filter(|base| base.layout().strides() == layout.strides());
+        let alike = alike.filter(|_| (0..layout.rank()).all(has));
+        let (lanes, steps) = call.lanes(entries, alike.map_or(layout, |base| base.layout()));
         // Lanes that lie across each other are worked together, those that lie along one by one.
         let across = steps[0].unsigned_abs() > lanes.run_strides()[0].unsigned_abs();
         let width = if across { lanes.run_len().min(LANES) } else { 1 };
-        let near = |n: usize| match across {
-            true => lanes.run_strides()[n] == size as isize,
-            false => steps[n] == size as isize,
-        };
-        let shape = call.dst.layout().shape();
-        let every = (0..shape.len()).all(|k| k == call.axis || shape[k] == entries.shape()[k]);
-        let by_lane = base.is_some() && every && near(0) && near(3);
+        let near = if across { lanes.run_strides()[0] } else { steps[0] } == size as isize;
+        let by_lane = alike.is_some() && near;
 
         let (count, places) = (entries.shape()[call.axis], call.places());
         let copied = if by_lane { places.saturating_mul(2 * size) } else { 0 };
         let cost = count.saturating_mul(2 * size + size_of::<i64>()).saturating_add(copied);
         let parts = threads::parts(lanes.len(), cost);
-        let tile = match across && near(0) {
+        let tile = match across && near {
             true => tile(places, steps[0], width * size, count),
             false => 0,
         };

@@ -36,11 +36,6 @@ const DIRECT_ROW: usize = 64;
 /// 18 instead of 22, of 1 KiB: 18 instead of 17.)
 const DIRECT_ROW_ALONE: usize = 512;
 
-/// Several threads do as one where all updates together have so many bytes, twice those of a last cache. (200k
-/// rows of 256 bytes: 2.0 ms instead of 2.3, 100k of 128 bytes 0.6 instead of 1.0; 1M of 256 bytes 19
-/// instead of 15. Tests are built for smaller tensors.)
-const CACHED: usize = if cfg!(debug_assertions) { 64 << 10 } else { 64 << 20 };
-
 /// The same for values that are not reduced: by place, only the last of each place is read. (500k rows of
 /// 32 bytes into 50k: 1.5 ms instead of 1.9, 1M of 256 bytes into 100k: 6 instead of 25; 4M of 4 bytes into
 /// 400k: 7.9 instead of 5.7.)
@@ -53,6 +48,11 @@ const DIRECT_ASSIGNED_ALONE: usize = 32;
 /// (100k rows of 256 bytes into 1M: 4.3 ms instead of 16, sums on two threads 2.8 instead of 15. Threads
 /// can share longer rows, which is by place.)
 const DIRECT_SPARSE: usize = 16 << 10;
+
+/// Several threads do as one where all updates together have so many bytes, twice those of a last cache. (200k
+/// rows of 256 bytes: 2.0 ms instead of 2.3, 100k of 128 bytes 0.6 instead of 1.0; 1M of 256 bytes 19
+/// instead of 15. Tests are built for smaller tensors.)
+const CACHED: usize = if cfg!(debug_assertions) { 64 << 10 } else { 64 << 20 };
 
 /// What places held before is noted for each of them, if there are no more than so many for an entry: it
 /// takes a bit or a number to clear, which is less than to sort the entry.
@@ -198,27 +198,11 @@ fn scatter(call: &Call<'_>, index: Index<'_>) -> Result<()> {
     }
 }
 
-/// How the entries of an index spread over its places.
-enum Spread {
-    Even,
-    /// Some places have most of them, which caches hold. (1M rows of 256 bytes whose places follow Zipf's
-    /// law: 12 ms directly, 14 by place.)
-    Uneven,
-    /// One place has half of them or more, which only one thread could write.
-    One,
-}
-
-impl Spread {
-    fn of(index: &Entries<'_>, places: usize) -> Self {
-        let sampled = index.sample(SAMPLES, places);
-        let runs = sampled.chunk_by(|a, b| a == b).map(<[i64]>::len);
-        let (count, longest) = runs.fold((0, 0), |(n, longest), run| (n + 1, longest.max(run)));
-        match sampled.len() / 2 {
-            half if longest > half => Spread::One,
-            half if count <= half => Spread::Uneven,
-            _ => Spread::Even,
-        }
-    }
+/// Whether some places have most of the entries: caches hold them. (1M rows of 256 bytes whose places follow
+/// Zipf's law: 12 ms directly, 14 by place.)
+fn is_uneven(index: &Entries<'_>, places: usize) -> bool {
+    let sampled = index.sample(SAMPLES, places);
+    sampled.chunk_by(|a, b| a == b).count() <= sampled.len() / 2
 }
 
 /// Entries that are looked at to tell how they spread.
@@ -264,11 +248,10 @@ impl<'a> Call<'a> {
             Combine::Assign => DIRECT_ASSIGNED,
             Combine::Reduce { .. } if direct.with_gaps() || in_order => DIRECT_ROW_ALONE,
             Combine::Reduce { .. } if row <= DIRECT_ROW || self.selected.is_some() => DIRECT_ROW,
-            Combine::Reduce { .. } => match Spread::of(index, places) {
-                Spread::Even if entries.saturating_mul(row) <= CACHED => DIRECT_ROW_ALONE,
-                Spread::Uneven => DIRECT_ROW_ALONE,
-                _ => DIRECT_ROW,
-            },
+            Combine::Reduce { .. } => {
+                let cached = entries.saturating_mul(row) <= CACHED;
+                if cached || is_uneven(index, places) { DIRECT_ROW_ALONE } else { DIRECT_ROW }
+            }
         };
         let able = match self.combine {
             Combine::Assign => true,

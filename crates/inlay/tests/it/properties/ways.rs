@@ -211,7 +211,7 @@ fn twins_agree_on_means_of_many() {
 
 /// Indices that spread evenly over their places, that name eight of them most of the time, and that name one
 /// of them most of the time: rows of more than 64 bytes are reduced directly by several threads, in the first
-/// case where all together have up to 64 KiB (so it is in a test), in the second always, in the last never.
+/// case where all together have up to 64 KiB (so it is in a test), in the others always.
 #[test]
 fn twins_agree_on_uneven_indices() {
     let mut rng = Rng(19);
