@@ -113,12 +113,12 @@ def test_errors_are_those_of_each_line() -> None:
     feed = dict(zip(names, arguments(), strict=True))
     run = static.Executor().run
     far = np.where(np.arange(50) == 20, ROWS, 0)
-    with pytest.raises(IndexError, match=r"index_select: index\[20\] is 9.*'read', test_static_mes"):
+    with pytest.raises(IndexError, match=r"index_select: index\[20\] is 9.*'read', test_static_m"):
         run(program, {**feed, "sources": far}, [y])
     far = np.where(np.arange(50) == 30, -PLACES - 1, 0)
-    with pytest.raises(IndexError, match=r"scatter: index\[30\] is -7.*'add', test_static_messages"):
+    with pytest.raises(IndexError, match=r"scatter: index\[30\] is -7.*'add', test_static_m"):
         run(program, {**feed, "index": far}, [y])
-    with pytest.raises(ValueError, match=r"scatter: updates.*'add', test_static_messages"):
+    with pytest.raises(ValueError, match=r"scatter: updates.*'add', test_static_m"):
         run(program, {**feed, "sources": np.zeros(49, int)}, [y])
     wanted = messages(*(inlay.to_tensor(value) for value in feed.values()))
     np.testing.assert_array_equal(run(program, feed, [y])[0], wanted.numpy())
