@@ -64,6 +64,41 @@ def test_gradients_are_joined_and_the_same() -> None:
     assert joined(traced) == 2
 
 
+def test_rows_that_are_padded_beside_are_not_joined() -> None:
+    """The gradient of a penalty: selected rows, next to others that have no gradient."""
+    edges = inlay.to_tensor(RNG.random((50, 3), np.float32))
+    nothing = inlay.zeros([PLACES, WIDTH + 3])
+
+    def penalty(table: Any, sources: Any, index: Any) -> Any:
+        table = table.detach()
+        table.stop_gradient = False
+        rows = inlay.concat([inlay.index_select(table, sources), edges], 1)
+        totals = inlay.scatter(nothing, index, rows, False)
+        (slope,) = inlay.grad((totals * totals).sum(), table, create_graph=True)
+        (again,) = inlay.grad((slope * slope).sum(), table)
+        return again
+
+    traced = inlay.jit(penalty)
+    _, index, table, sources = arguments()
+    args = [inlay.to_tensor(value) for value in (table, sources, index)]
+    np.testing.assert_array_equal(traced(*args).numpy(), penalty(*args).numpy())
+
+
+def test_rows_that_are_written_before_they_are_scattered() -> None:
+    def renew(x: Any, index: Any, table: Any, sources: Any) -> Any:
+        table = table * 2
+        rows = inlay.index_select(table, sources)
+        table = inlay.index_fill(table, [0, 3], 0, 7.0)
+        return inlay.scatter(x, index, rows, False), table
+
+    traced = inlay.jit(renew)
+    args = [inlay.to_tensor(value) for value in arguments()]
+    for found, wanted in zip(traced(*args), renew(*args), strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+    assert joined(traced) == 0
+    assert "in place" in traced.explain()
+
+
 def test_selected_rows_that_others_read_stay() -> None:
     def twice(x: Any, index: Any, table: Any, sources: Any) -> Any:
         rows = inlay.index_select(table, sources)

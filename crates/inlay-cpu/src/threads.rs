@@ -25,6 +25,9 @@ const LINGER: Duration = Duration::from_micros(50);
 /// Counts the calls that threads have shared, so that those who wait see the next one.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
+/// How many parts of calls no thread has begun with.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 static POOL: Mutex<Option<Built>> = Mutex::new(None);
@@ -106,12 +109,15 @@ pub(crate) fn run(parts: usize, work: impl Fn(usize) + Sync) {
     };
     let call = CALLS.fetch_add(1, Relaxed).wrapping_add(1);
     let helpers = AtomicUsize::new(num_threads().min(parts) - 1);
+    WAITING.fetch_add(helpers.load(Relaxed), Relaxed);
     pool.in_place_scope(|scope| {
         for _ in 0..helpers.load(Relaxed) {
             scope.spawn(|_| {
+                WAITING.fetch_sub(1, Relaxed);
                 take();
                 helpers.fetch_sub(1, Relaxed);
-                rayon::spawn(move || linger(|| CALLS.load(Relaxed) != call));
+                let wanted = move || CALLS.load(Relaxed) != call || WAITING.load(Relaxed) > 0;
+                rayon::spawn(move || linger(wanted));
             });
         }
         take();

@@ -97,8 +97,8 @@ pub(crate) fn copy(to: &Array, from: &Array) -> Result<()> {
     at!(to, copy(to, from))
 }
 
-/// Bytes up to which all of a tensor is copied before a part of it is written: that takes less than
-/// to find what is to be left out.
+/// Bytes up to which all of a tensor is copied before a part of it is written, which may have but a `few` of
+/// its elements: that takes less than to find what is to be left out.
 #[inline]
 pub(crate) fn copied_whole(to: &Array, few: bool) -> usize {
     match to.buffer.device() {

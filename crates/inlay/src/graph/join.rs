@@ -45,6 +45,11 @@ impl Builder<'_> {
         }
         let Operation::IndexSelect(select) = &self.ops[step].0 else { return None };
         let &[rows, selector] = &self.ops[step].1[..] else { return None };
+        // Read later, the rows could not be written in place before.
+        let mut between = self.ops[step + 1..at].iter();
+        if between.any(|(op, inputs, _)| op.writes() && inputs.first() == Some(&rows)) {
+            return None;
+        }
         let of_rows = &self.values[rows].meta;
         let (check, joined) =
             SelectedScatter::join(select, pad.map(|(pad, _)| pad), scatter, of_rows)?;

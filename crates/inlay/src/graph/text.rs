@@ -76,8 +76,9 @@ impl Plan {
         self.steps.iter().filter(|step| step.in_place).count()
     }
 
-    /// The most memory that a run holds at a time, beside feeds and constants: for feeds of the
-    /// sizes that came last, or that are declared. `None` while they are not known.
+    /// The most memory that a run holds at a time, beside feeds, constants, and what an operation needs while
+    /// it works: for feeds of the sizes that came last, or that are declared. `None` while they are not
+    /// known.
     pub fn peak_memory(&self) -> Option<usize> {
         let last = lock(&self.bound).last().cloned();
         self.peak(last.as_deref())

@@ -31,6 +31,11 @@ impl Block {
         Block { shape, axis, before }
     }
 
+    /// Whether it begins where the tensor does.
+    pub(super) fn is_first(&self) -> bool {
+        self.before.is_empty()
+    }
+
     /// The same as slices, for sizes that are known.
     fn slices(&self) -> SliceScatter {
         let size = |dim: &Dim| dim.known().unwrap_or(0) as i64;

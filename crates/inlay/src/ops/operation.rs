@@ -128,7 +128,7 @@ operations! {
     Winners(Winners) 2,
     Products(Products) 4,
     Fit(Fit) 1,
-    // Only plans have it, and they are not saved.
+    // Only plans have it, and they are not saved. It stays the last one, since files don't count it.
     #[serde(skip)]
     SelectedScatter(SelectedScatter) 255,
 }

@@ -19,7 +19,7 @@ use crate::funnel::{Op, Out};
 /// otherwise. (200k rows of 256 bytes out of 20k: a third of it.)
 ///
 /// The inputs are those of the scatter, with the rows and what selects them in the place of its
-/// updates, and what these are written over.
+/// updates, and what these are written over if there is a `pad`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct SelectedScatter {
     select: IndexSelect,
@@ -31,7 +31,7 @@ pub(crate) struct SelectedScatter {
 
 impl SelectedScatter {
     /// The two as one, and the check of what selects, which stays where it was; `rows` is what is
-    /// selected of. `None` if they are along different axes.
+    /// selected of. `None` if they are along different axes, or are padded before.
     pub(crate) fn join(
         select: &IndexSelect,
         pad: Option<&Write<Block>>,
@@ -39,6 +39,9 @@ impl SelectedScatter {
         rows: &Meta,
     ) -> Option<(CheckedIndex, Self)> {
         let axis = axis_of(scatter.name(), "axis", scatter.axis, rows.rank()).ok()?;
+        if pad.is_some_and(|pad| !pad.0.is_first()) {
+            return None;
+        }
         if axis_of(select.name(), "axis", select.axis, rows.rank()) != Ok(axis) {
             return None;
         }
@@ -66,8 +69,10 @@ impl Op for SelectedScatter {
         let [x, index, rows, selected, base @ ..] = inputs else { unreachable!("four inputs") };
         let (op, axis) = (self.name(), self.axis);
         let (entries, have) = (index.layout.numel(), selected.layout.numel());
-        // Further rows are ignored.
-        if index.shape().len() == 1 && entries <= have && device::selects(x, axis, entries, rows) {
+        // Further rows are ignored; padding of each of them would not be.
+        let whole = (0..x.shape().len()).all(|k| k == axis || x.shape()[k] == rows.shape()[k]);
+        let enough = index.shape().len() == 1 && entries <= have;
+        if whole && enough && device::selects(x, axis, entries, rows) {
             let used = Slice::new(0, entries as i64, 1).resolve(have);
             let used = used.unwrap_or_else(|| unreachable!("the step is 1"));
             let selected = selected.with_layout(selected.layout.slice(0, used));

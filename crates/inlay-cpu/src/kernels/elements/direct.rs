@@ -12,8 +12,12 @@ use crate::kernels::positions::Shared;
 use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch};
 use crate::memory::Scratch;
 use crate::number::dispatch_width;
+use crate::stream::LINE;
 use crate::threads;
 use crate::walk::{Run, Walk};
+
+/// Places for an entry up to which lanes are copied on the way.
+const COPIED: usize = 16;
 
 /// A call's lanes, and room for the lanes that are worked at a time: notes that count what each
 /// place is made of, and a tile that holds their elements meanwhile.
@@ -42,9 +46,11 @@ impl<'a> Space<'a> {
         let across = steps[0].unsigned_abs() > lanes.run_strides()[0].unsigned_abs();
         let width = if across { lanes.run_len().min(LANES) } else { 1 };
         let near = if across { lanes.run_strides()[0] } else { steps[0] } == size as isize;
-        let by_lane = alike.is_some() && near;
-
         let (count, places) = (entries.shape()[call.axis], call.places());
+        // A lane that is hardly written is better copied with all others, and so are slivers.
+        let wide = !across || width * size >= LINE;
+        let many = lanes.len() >= threads::num_threads() && count >= places / COPIED;
+        let by_lane = alike.is_some() && near && wide && many;
         let copied = if by_lane { places.saturating_mul(2 * size) } else { 0 };
         let cost = count.saturating_mul(2 * size + size_of::<i64>()).saturating_add(copied);
         let parts = threads::parts(lanes.len(), cost);

@@ -44,6 +44,10 @@ pub fn scatter_elements(
     dst.expect_apart(&values);
     dst.expect_apart(&entries);
     assert_eq!(entries.layout().shape(), values.layout().shape(), "an entry for each value");
+    if let Some(base) = base {
+        dst.expect_apart(&base);
+        assert_eq!(base.layout().shape(), dst.layout().shape(), "a copy of the base");
+    }
     let call = Call { dst, axis, values, combine };
     if small::scatter(&call, base, &index) {
         return Ok(());

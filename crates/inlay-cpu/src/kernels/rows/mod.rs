@@ -139,6 +139,7 @@ pub fn scatter_rows(
         "a row of updates for each entry"
     );
     let call = Call { dst, base, axis, updates, selected: None, combine };
+    call.expect_sound();
     if small::scatter(&call, &index) {
         return Ok(());
     }
@@ -169,13 +170,13 @@ pub fn scatter_selected_rows(
     assert!(may_select(places, entries, rows), "many entries");
     assert_eq!(selected.len(), entries, "a row for each entry");
     assert!(selected.iter().all(|&at| is_inside(at, rows)), "rows that are there");
-    scatter(&Call { dst, base, axis, updates, selected: Some(selected), combine }, index)
+    let call = Call { dst, base, axis, updates, selected: Some(selected), combine };
+    call.expect_sound();
+    scatter(&call, index)
 }
 
 fn scatter(call: &Call<'_>, index: Index<'_>) -> Result<()> {
-    let Call { dst, base, axis, updates, .. } = *call;
-    dst.expect_apart(&updates);
-    assert!(base.is_none_or(|base| base.layout().shape() == dst.layout().shape()), "one shape");
+    let Call { dst, base, axis, .. } = *call;
     let places = dst.layout().shape()[axis];
     let direct = Direct::new(call);
     let direct = call.suits(&direct, &Entries::Raw(index.values)).then_some(&direct);
@@ -221,6 +222,13 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
+    /// What every way relies on.
+    fn expect_sound(&self) {
+        self.dst.expect_apart(&self.updates);
+        let shape = self.dst.layout().shape();
+        assert!(self.base.is_none_or(|base| base.layout().shape() == shape), "one shape");
+    }
+
     /// Destination, old values and updates.
     fn layouts(&self) -> [&'a Layout; 3] {
         let old = self.base.unwrap_or(self.dst.as_src());
