@@ -33,6 +33,26 @@ def joined(function: Any) -> int:
     return int(text.split(" joined to the next")[0].rsplit(" ", 1)[1])
 
 
+def check(function: Any, joins: int, *many: tuple[Any, ...]) -> Any:
+    """What a traced function gives is the same as without, and its plan joins so many steps."""
+    traced = inlay.jit(function)
+    for values in many:
+        args = [inlay.to_tensor(value) for value in values]
+        found, wanted = traced(*args), function(*args)
+        if isinstance(found, inlay.Tensor):
+            found, wanted = (found,), (wanted,)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+    assert joined(traced) == joins
+    return traced
+
+
+def leaf(tensor: Any) -> Any:
+    tensor = tensor.detach()
+    tensor.stop_gradient = False
+    return tensor
+
+
 @pytest.mark.parametrize("reduce", ["sum", "mul", "mean", "amax", "amin"])
 @pytest.mark.parametrize("include_self", [False, True])
 @pytest.mark.parametrize("more", [0, 4])
@@ -40,47 +60,41 @@ def test_joined_is_the_same_as_apart(reduce: str, include_self: bool, more: int)
     def function(*args: Any) -> Any:
         return messages(*args, reduce=reduce, include_self=include_self)
 
-    traced = inlay.jit(function)
-    for entries in (50, 3000, 1):
-        args = [inlay.to_tensor(value) for value in arguments(entries, more)]
-        np.testing.assert_array_equal(traced(*args).numpy(), function(*args).numpy())
-    assert joined(traced) == 1
+    check(function, 1, *(arguments(entries, more) for entries in (50, 3000, 1)))
 
 
 def test_gradients_are_joined_and_the_same() -> None:
     target = inlay.to_tensor(RNG.random((PLACES, WIDTH), np.float32))
 
     def slope(x: Any, index: Any, table: Any, sources: Any) -> Any:
-        table = table.detach()
-        table.stop_gradient = False
+        table = leaf(table)
         error = messages(x, index, table, sources, reduce="mean") - target
         (gradient,) = inlay.grad((error * error).sum(), table)
         return gradient
 
-    traced = inlay.jit(slope)
-    for entries, more in ((50, 0), (50, 3), (7, 0)):
-        args = [inlay.to_tensor(value) for value in arguments(entries, more)]
-        np.testing.assert_array_equal(traced(*args).numpy(), slope(*args).numpy())
-    assert joined(traced) == 2
+    check(slope, 2, arguments(50), arguments(50, 3), arguments(7))
 
 
-def test_rows_that_are_padded_beside_are_not_joined() -> None:
-    """The gradient of a penalty: selected rows, next to others that have no gradient."""
-    edges = inlay.to_tensor(RNG.random((50, 3), np.float32))
-    nothing = inlay.zeros([PLACES, WIDTH + 3])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("first", [False, True])
+def test_rows_that_are_padded_on_other_sides(axis: int, first: bool) -> None:
+    """The gradient of a penalty: selected rows, beside, before or behind others."""
+    shape = (50, 3) if axis == 1 else (50, WIDTH)
+    others = inlay.to_tensor(RNG.random(shape, np.float32))
+    nothing = inlay.zeros([PLACES, WIDTH + 3 * axis])
 
     def penalty(table: Any, sources: Any, index: Any) -> Any:
-        table = table.detach()
-        table.stop_gradient = False
-        rows = inlay.concat([inlay.index_select(table, sources), edges], 1)
+        table = leaf(table)
+        rows = inlay.index_select(table, sources)
+        rows = inlay.concat([others, rows] if first else [rows, others], axis)
         totals = inlay.scatter(nothing, index, rows, False)
         (slope,) = inlay.grad((totals * totals).sum(), table, create_graph=True)
         (again,) = inlay.grad((slope * slope).sum(), table)
         return again
 
+    _, index, table, sources = arguments(50 if axis == 1 else 80)
     traced = inlay.jit(penalty)
-    _, index, table, sources = arguments()
-    args = [inlay.to_tensor(value) for value in (table, sources, index)]
+    args = [inlay.to_tensor(value) for value in (table, sources[:50], index)]
     np.testing.assert_array_equal(traced(*args).numpy(), penalty(*args).numpy())
 
 
@@ -91,12 +105,7 @@ def test_rows_that_are_written_before_they_are_scattered() -> None:
         table = inlay.index_fill(table, [0, 3], 0, 7.0)
         return inlay.scatter(x, index, rows, False), table
 
-    traced = inlay.jit(renew)
-    args = [inlay.to_tensor(value) for value in arguments()]
-    for found, wanted in zip(traced(*args), renew(*args), strict=True):
-        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
-    assert joined(traced) == 0
-    assert "in place" in traced.explain()
+    assert "in place" in check(renew, 0, arguments()).explain()
 
 
 def test_selected_rows_that_others_read_stay() -> None:
@@ -104,22 +113,14 @@ def test_selected_rows_that_others_read_stay() -> None:
         rows = inlay.index_select(table, sources)
         return inlay.scatter(x, index, rows, False), rows
 
-    traced = inlay.jit(twice)
-    args = [inlay.to_tensor(value) for value in arguments()]
-    for found, wanted in zip(traced(*args), twice(*args), strict=True):
-        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
-    assert joined(traced) == 0
+    check(twice, 0, arguments())
 
 
 def test_along_different_axes_is_not_joined() -> None:
     def across(x: Any, index: Any, table: Any, sources: Any) -> Any:
         return inlay.scatter(x, index, inlay.index_select(table, sources, 1), False)
 
-    traced = inlay.jit(across)
-    x, index, table, _ = arguments(ROWS)
-    args = [inlay.to_tensor(value) for value in (x, index, table, np.arange(WIDTH)[::-1].copy())]
-    np.testing.assert_array_equal(traced(*args).numpy(), across(*args).numpy())
-    assert joined(traced) == 0
+    check(across, 0, (*arguments(ROWS)[:3], np.arange(WIDTH)[::-1].copy()))
 
 
 def test_rows_of_the_tensor_that_is_written() -> None:
@@ -127,12 +128,7 @@ def test_rows_of_the_tensor_that_is_written() -> None:
         x = x * 2
         return messages(x, index, x, sources, reduce="sum", include_self=True)
 
-    traced = inlay.jit(shift)
-    x, index, _, _ = arguments(40)
-    sources = RNG.integers(0, PLACES, 40)
-    args = [inlay.to_tensor(value) for value in (x, index, sources)]
-    np.testing.assert_array_equal(traced(*args).numpy(), shift(*args).numpy())
-    assert joined(traced) == 1
+    check(shift, 1, (*arguments(40)[:2], RNG.integers(0, PLACES, 40)))
 
 
 def test_errors_are_those_of_each_line() -> None:

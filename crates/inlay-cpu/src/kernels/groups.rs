@@ -15,12 +15,13 @@ use crate::threads;
 
 /// An index is dense when it has at least one entry for so many places: counting them all then
 /// costs less than sorting the entries.
-pub(super) const DENSE: usize = 8;
+const DENSE: usize = 8;
 
 /// Entries of a bucket, on average: few are sorted in no time, and with more buckets than this more
 /// of them would be empty.
 const IN_BUCKET: usize = 8;
 
+/// Whether so many entries on so many places are dense.
 pub(super) fn is_dense(entries: usize, places: usize) -> bool {
     places / DENSE <= entries
 }

@@ -42,7 +42,8 @@ use crate::funnel::Op;
 
 macro_rules! operations {
     ($($(#[$attribute:meta])* $name:ident($op:ty) $arity:literal,)*) => {
-        /// One of the operations. Their order is that of the file format: new ones go to the end.
+        /// One of the operations. Their order is that of the file format: new ones go to the end of
+        /// what files hold.
         #[derive(Clone, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
         pub(crate) enum Operation {
             $($(#[$attribute])* $name($op),)*

@@ -16,7 +16,8 @@ use crate::stream::LINE;
 use crate::threads;
 use crate::walk::{Run, Walk};
 
-/// Places for an entry up to which lanes are copied on the way.
+/// Places for an entry up to which lanes are copied on the way. It was not swept: with an entry for each place
+/// it saves two fifths, with none it would only give up what a plain copy does better.
 const COPIED: usize = 16;
 
 /// A call's lanes, and room for the lanes that are worked at a time: notes that count what each

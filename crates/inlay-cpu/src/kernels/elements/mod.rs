@@ -14,7 +14,7 @@ use std::ops::Range;
 use inlay_core::{Combine, DType, Layout, Reduce, Result, resized};
 
 use super::copy::copy;
-use super::groups::DENSE;
+use super::groups::is_dense;
 use super::positions::{Positions, all_inside, from_front, is_inside};
 use super::reducer::{Reducer, dispatch_reduce, prefetch};
 use super::rows::{Index, scatter_rows};
@@ -157,7 +157,7 @@ impl Call<'_> {
         });
         let notes = !include_self || reduce == Reduce::Mean;
         // There is a note for every place, which counts in 32 bits.
-        let noted = self.places() / DENSE <= count && count < u32::MAX as usize;
+        let noted = is_dense(count, self.places()) && count < u32::MAX as usize;
         if in_place && (noted || !notes) { Strategy::Direct } else { Strategy::Grouped }
     }
 

@@ -23,8 +23,8 @@ pub fn winning_elements(dst: Dst<'_>, index: &Positions, axis: usize, places: us
     assert!(places > 0 || index.values().is_empty(), "places that entries can name");
     let cost = count.saturating_mul(2 * size_of::<i64>());
     let parts = threads::parts(lanes.len(), cost);
-    // Lanes that lie across each other are read together, if their notes fit into a cache. (1024 x 1024
-    // along axis 0: 1.2 ms, one by one 5.8.)
+    // Lanes that lie across each other are read together, if their notes fit into a cache. (A put of 1024 x
+    // 1024 along axis 0 with its gradients: 10 ms, one by one 12.9.)
     let across = steps[1].unsigned_abs() > lanes.run_strides()[1].unsigned_abs();
     let fit = TILE / places.saturating_mul(size_of::<u32>()).max(1);
     let width = if across { lanes.run_len().min(LANES).min(fit).max(1) } else { 1 };
