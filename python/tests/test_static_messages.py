@@ -78,24 +78,23 @@ def test_gradients_are_joined_and_the_same() -> None:
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("first", [False, True])
 def test_rows_that_are_padded_on_other_sides(axis: int, first: bool) -> None:
-    """The gradient of a penalty: selected rows, beside, before or behind others."""
-    shape = (50, 3) if axis == 1 else (50, WIDTH)
-    others = inlay.to_tensor(RNG.random(shape, np.float32))
-    nothing = inlay.zeros([PLACES, WIDTH + 3 * axis])
+    """What `concat` gives is linear: its gradient's gradient pads rows before, behind, or beside."""
+    others = RNG.random((50, 3) if axis == 1 else (50, WIDTH), np.float32)
+    whole = RNG.random((50, WIDTH + 3) if axis == 1 else (100, WIDTH), np.float32)
 
-    def penalty(table: Any, sources: Any, index: Any) -> Any:
-        table = leaf(table)
-        rows = inlay.index_select(table, sources)
-        rows = inlay.concat([others, rows] if first else [rows, others], axis)
-        totals = inlay.scatter(nothing, index, rows, False)
-        (slope,) = inlay.grad((totals * totals).sum(), table, create_graph=True)
-        (again,) = inlay.grad((slope * slope).sum(), table)
-        return again
+    def padded(x: Any, index: Any, table: Any, sources: Any, others: Any, whole: Any) -> Any:
+        rows, whole = leaf(inlay.index_select(table, sources)), leaf(whole)
+        both = inlay.concat([others, rows] if first else [rows, others], axis)
+        (part,) = inlay.grad(both, rows, whole, create_graph=True)
+        (padding,) = inlay.grad(part, whole, inlay.index_select(table, sources))
+        return inlay.scatter(x, index, padding, False)
 
-    _, index, table, sources = arguments(50 if axis == 1 else 80)
-    traced = inlay.jit(penalty)
-    args = [inlay.to_tensor(value) for value in (table, sources[:50], index)]
-    np.testing.assert_array_equal(traced(*args).numpy(), penalty(*args).numpy())
+    _, index, table, sources = arguments(50 if axis == 1 else 40)
+    x = RNG.random((PLACES, WIDTH + 3 * axis), np.float32)
+    sources = RNG.integers(-ROWS, ROWS, 50)
+    traced = inlay.jit(padded)
+    args = [inlay.to_tensor(value) for value in (x, index, table, sources, others, whole)]
+    np.testing.assert_array_equal(traced(*args).numpy(), padded(*args).numpy())
 
 
 def test_rows_that_are_written_before_they_are_scattered() -> None:
