@@ -78,7 +78,7 @@ def test_gradients_are_joined_and_the_same() -> None:
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("first", [False, True])
 def test_rows_that_are_padded_on_other_sides(axis: int, first: bool) -> None:
-    """What `concat` gives is linear: its gradient's gradient pads rows before, behind, or beside."""
+    """The gradient of a gradient of `concat` pads rows before, behind, or beside."""
     others = RNG.random((50, 3) if axis == 1 else (50, WIDTH), np.float32)
     whole = RNG.random((50, WIDTH + 3) if axis == 1 else (100, WIDTH), np.float32)
 
