@@ -26,6 +26,13 @@ pub struct ResolvedSlice {
     pub len: usize,
 }
 
+impl ResolvedSlice {
+    /// `len` positions from `start` on.
+    pub const fn run(start: usize, len: usize) -> Self {
+        ResolvedSlice { start, step: 1, len }
+    }
+}
+
 impl fmt::Debug for Slice {
     /// As Python writes it: `2:8:3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

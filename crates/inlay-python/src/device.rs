@@ -1,6 +1,6 @@
 //! Devices: which there are, and where tensors are made.
 
-use inlay::{Device, Tensor};
+use inlay::Device;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -27,19 +27,6 @@ pub(crate) fn parse(op: &str, device: &Bound<'_, PyAny>) -> PyResult<Device> {
         let text = format!("{op}: device is '{name}', expected 'cpu' or 'gpu'");
         Class::Value.error(device.py(), text)
     })
-}
-
-/// Runs a constructor on the device of a name, or where tensors are made without one.
-pub(crate) fn on(
-    op: &str,
-    device: Option<&Bound<'_, PyAny>>,
-    make: impl FnOnce() -> inlay::Result<Tensor>,
-) -> PyResult<impl FnOnce() -> inlay::Result<Tensor>> {
-    let device = match device.filter(|device| !device.is_none()) {
-        Some(device) => parse(op, device)?,
-        None => inlay::current_device(),
-    };
-    Ok(move || inlay::with_device(device, make)?)
 }
 
 /// Sets where tensors are made without ``device=``: ``'cpu'`` or ``'gpu'``.

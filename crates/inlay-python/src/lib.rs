@@ -28,8 +28,7 @@ fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
     constructors::register(module)?;
     runtime::register(module)?;
     device::register(module)?;
-    ops::register(module)?;
     graph::register(module)?;
-    // PyO3 lists what was added; the package's own list is the public one.
-    module.delattr("__all__")
+    // Last, since it says what the module exports: the operations. The package adds the rest by name.
+    ops::register(module)
 }

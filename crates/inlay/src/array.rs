@@ -1,6 +1,7 @@
 //! Data without history: a layout over a buffer, of one dtype. What operations run on.
 
 use inlay_core::{DType, Dim, Error, Layout, Meta, Result, ShapeText};
+use smallvec::SmallVec;
 
 use crate::device::{Device, current_device};
 use crate::memory::Buffer;
@@ -37,6 +38,12 @@ impl Array {
     #[inline]
     pub(crate) fn beside(&self, op: &'static str, dtype: DType, shape: &[usize]) -> Result<Self> {
         Array::on(self.buffer.device(), op, dtype, shape)
+    }
+
+    /// Fresh, of an inferred dtype and shape, beside `self`.
+    #[inline]
+    pub(crate) fn fresh(&self, op: &'static str, meta: &Meta) -> Result<Self> {
+        self.beside(op, meta.dtype, &sizes(&meta.shape))
     }
 
     /// Fresh, of the dtype and shape of `self`, beside it.
@@ -96,4 +103,14 @@ impl Array {
         }
         Ok(())
     }
+}
+
+/// The sizes of an inferred shape, all of which are known when an operation runs.
+pub(crate) fn sizes(shape: &[Dim]) -> SmallVec<[usize; 6]> {
+    shape.iter().map(|dim| known(*dim)).collect()
+}
+
+/// A size, which is known when an operation runs.
+pub(crate) fn known(dim: Dim) -> usize {
+    dim.known().unwrap_or_else(|| unreachable!("a program runs once its sizes are known"))
 }

@@ -24,7 +24,8 @@
 #![deny(unsafe_code)]
 
 mod array;
-mod autograd;
+mod backward;
+mod declare;
 mod device;
 mod format;
 mod funnel;
@@ -33,17 +34,22 @@ mod graph;
 pub mod interop;
 mod lock;
 mod memory;
+mod op;
 mod ops;
 mod placement;
 mod scalar;
+mod site;
+mod symbolic;
+mod tape;
 mod tensor;
 
-pub use autograd::{GradOptions, NoGrad, is_grad_enabled};
+pub use backward::GradOptions;
+pub use declare::{Advice, Argument, ArgumentKind, Bounds, Operation, Preset, Returns, Value};
 pub use device::{
     Device, DeviceInfo, current_device, devices, set_device, switch_device, synchronize,
     with_device,
 };
-pub use graph::{Jit, Plan, Program, jit, named, set_site};
+pub use graph::{Jit, Plan, Program, jit};
 pub use half::{bf16, f16};
 pub use inlay_core::{
     DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, Slice, Symbol,
@@ -58,8 +64,13 @@ pub use inlay_gpu::{
     PoolStats as GpuMemoryStats, empty_pool as empty_gpu_cache, pool_stats as gpu_memory_stats,
 };
 pub use num_complex::{Complex32, Complex64};
-pub use ops::{DiagonalScatter, Fill, Item, PutAlongAxis, Scatter, SelectScatter, SliceScatter};
+pub use ops::{
+    Diagonal, DiagonalScatter, Fill, Item, PutAlongAxis, Scatter, SelectScatter, SliceScatter,
+    Slices, operations,
+};
 pub use scalar::Scalar;
+pub use site::{named, set_site};
+pub use tape::{NoGrad, is_grad_enabled};
 pub use tensor::Tensor;
 
 /// The examples of the README run as tests.

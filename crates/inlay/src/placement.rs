@@ -4,8 +4,8 @@ use inlay_core::{Error, Result};
 use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::autograd::is_grad_enabled;
-use crate::funnel::{Op, Out};
+use crate::op::{Op, Out};
+use crate::tape::is_grad_enabled;
 use crate::{Device, Tensor, current_device, device};
 
 /// The device of a call on tensors with elements: `wanted`, or else where they are.
@@ -33,9 +33,9 @@ pub(crate) fn place<O: Op>(
 /// The device of a call whose inputs are on two.
 #[cold]
 #[inline(never)]
-fn meet(op: &dyn Op, inputs: &[&Tensor], wanted: Option<Device>, out: Out) -> Result<Device> {
+fn meet<O: Op>(op: &O, inputs: &[&Tensor], wanted: Option<Device>, out: Out) -> Result<Device> {
     let device = wanted.unwrap_or(Device::Gpu);
-    let tracked = op.is_differentiable() && is_grad_enabled();
+    let tracked = O::HAS_GRADIENT && is_grad_enabled();
     for (k, tensor) in inputs.iter().enumerate().filter(|(_, tensor)| tensor.device() != device) {
         let written = k == 0 && out == Out::InPlace;
         let kept = tracked && tensor.history().is_tracked();
@@ -43,7 +43,9 @@ fn meet(op: &dyn Op, inputs: &[&Tensor], wanted: Option<Device>, out: Out) -> Re
             continue;
         }
         let other = inputs.iter().position(|other| other.device() == device);
-        let name = |at: Option<usize>| at.map_or_else(|| "the result".into(), |at| op.arg(at));
+        let name = |at: Option<usize>| {
+            at.map_or_else(|| "the result".into(), |at| op.operation().input(at))
+        };
         // The later one is at fault, as readers see them in order.
         let (at, from) = match other {
             Some(other) if other > k => (Some(other), Some(k)),
@@ -86,6 +88,16 @@ impl Copies {
         for (k, tensor) in inputs.iter().enumerate() {
             if tensor.device() != device {
                 self.add(k, device::to_device(op, tensor.array(), device)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the inputs that overlap the first one, which is about to be written.
+    pub(crate) fn keep_apart(&mut self, op: &'static str, inputs: &[&Tensor]) -> Result<()> {
+        for (k, tensor) in inputs.iter().enumerate().skip(1) {
+            if inputs[0].array().overlaps(tensor.array()) {
+                self.add(k, device::to_contiguous(op, tensor.array())?);
             }
         }
         Ok(())

@@ -6,8 +6,8 @@ use inlay_core::{DType, Dims, Error, Layout, Meta, Result, ShapeText};
 use inlay_cpu::Element;
 
 use crate::array::Array;
-use crate::autograd::History;
-use crate::graph::Symbolic;
+use crate::symbolic::Symbolic;
+use crate::tape::History;
 use crate::{Scalar, device};
 
 /// A handle to elements of one dtype, in a shape.

@@ -233,6 +233,11 @@ impl<'py> Call<'py> {
         raise(self.py, error)
     }
 
+    /// Says that the result is a `Tensor`, whatever the arguments are.
+    pub(crate) fn make_tensor(&mut self) {
+        self.any_tensor = true;
+    }
+
     /// Notes that an argument is a tensor.
     pub(crate) fn saw(&mut self, tensor: &Tensor) {
         self.any_tensor = true;

@@ -1,5 +1,7 @@
 //! Arguments that are no tensors: flags, names, axes, shapes.
 
+use std::borrow::Cow;
+
 use inlay::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString, PyTuple};
@@ -9,39 +11,13 @@ use crate::convert::Call;
 use crate::error::{Class, type_name};
 
 impl<'py> Call<'py> {
-    /// `None` or an argument.
+    /// An argument that is there and not `None`.
     pub(super) fn some<'a>(object: Maybe<'a, 'py>) -> Maybe<'a, 'py> {
         object.filter(|object| !object.is_none())
     }
 
-    /// An integer, or the default.
-    pub(super) fn integer_or(
-        &self,
-        arg: &'static str,
-        object: Maybe<'_, 'py>,
-        default: i64,
-    ) -> PyResult<i64> {
-        object.map_or(Ok(default), |object| self.integer(arg, object))
-    }
-
-    /// A number past whose 64 bits nothing changes, or the default.
-    pub(super) fn bound_or(
-        &self,
-        arg: &'static str,
-        object: Maybe<'_, 'py>,
-        default: i64,
-    ) -> PyResult<i64> {
-        object.map_or(Ok(default), |object| self.bound(arg, object))
-    }
-
-    /// A truth value, or the default.
-    pub(super) fn flag_or(
-        &self,
-        arg: &'static str,
-        object: Maybe<'_, 'py>,
-        default: bool,
-    ) -> PyResult<bool> {
-        let Some(object) = object else { return Ok(default) };
+    /// A truth value.
+    pub(super) fn flag(&self, arg: &'static str, object: Object<'_, 'py>) -> PyResult<bool> {
         let number = object.cast::<PyBool>().map(|flag| flag.is_true());
         // NumPy's bool and the integers 0 and 1 are as good.
         number.or_else(|_| match object.extract::<i64>() {
@@ -53,14 +29,12 @@ impl<'py> Call<'py> {
         })
     }
 
-    /// A text, or the default.
-    pub(super) fn text_or<'a>(
+    /// A text.
+    pub(super) fn text<'a>(
         &self,
         arg: &'static str,
-        object: Maybe<'a, 'py>,
-        default: &'a str,
-    ) -> PyResult<std::borrow::Cow<'a, str>> {
-        let Some(object) = object else { return Ok(default.into()) };
+        object: Object<'a, 'py>,
+    ) -> PyResult<Cow<'a, str>> {
         match object.cast::<PyString>() {
             Ok(text) => Ok(text.to_string_lossy()),
             Err(_) => Err(self.expected(arg, object, "a string")),
@@ -68,11 +42,9 @@ impl<'py> Call<'py> {
     }
 
     /// The name of the nodes that the call adds to a program; it means nothing in an eager call.
-    pub(super) fn name(&mut self, object: Maybe<'_, 'py>) -> PyResult<()> {
-        if let Some(object) = Self::some(object) {
-            let name = self.text_or("name", Some(object), "")?.into_owned();
-            self.set_label(name);
-        }
+    pub(super) fn name(&mut self, object: Object<'_, 'py>) -> PyResult<()> {
+        let name = self.text("name", object)?.into_owned();
+        self.set_label(name);
         Ok(())
     }
 
@@ -105,13 +77,13 @@ impl<'py> Call<'py> {
     }
 
     /// A shape: sizes of 0 or more.
-    pub(super) fn sizes(&self, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Vec<usize>> {
+    pub(super) fn sizes(&self, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Vec<i64>> {
         let sizes = self.integers(arg, object)?;
-        let unsigned = sizes.iter().map(|&size| usize::try_from(size)).collect::<Result<_, _>>();
-        unsigned.map_err(|_| {
+        if sizes.iter().any(|&size| size < 0) {
             let (got, expected) = (format!("{sizes:?}"), "sizes of 0 or more".into());
-            self.raise(&Error::Argument { op: self.op(), arg, got, expected })
-        })
+            return Err(self.raise(&Error::Argument { op: self.op(), arg, got, expected }));
+        }
+        Ok(sizes)
     }
 
     /// A `TypeError` for an argument of the wrong kind.

@@ -4,10 +4,33 @@ use inlay::Tensor;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
-use super::pointwise::{Binary, binary};
 use super::{Given, Object};
 use crate::convert::Call;
 use crate::tensor::PyTensor;
+
+/// An operation of two tensors.
+type Binary = fn(&Tensor, &Tensor) -> inlay::Result<Tensor>;
+
+/// Applies `make`; a plain number or list beside a tensor or array takes its dtype.
+fn binary<'py>(
+    py: Python<'py>,
+    op: &'static str,
+    make: Binary,
+    x: Object<'_, 'py>,
+    y: Object<'_, 'py>,
+) -> Given<'py> {
+    let mut call = Call::new(py, op);
+    let (x, y) = if Call::is_untyped(x) && !Call::is_untyped(y) {
+        let y = call.array("y", y)?;
+        (call.values("x", x, y.dtype())?, y)
+    } else {
+        let x = call.array("x", x)?;
+        let y = call.values("y", y, x.dtype())?;
+        (x, y)
+    };
+    let result = call.run(x.numel().max(y.numel()), || make(&x, &y))?;
+    call.give(result)
+}
 
 /// `x (op)= y`: the result is written into `x`, whose shape and dtype it must have.
 fn in_place<'py>(

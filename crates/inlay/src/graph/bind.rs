@@ -7,7 +7,7 @@ use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, Symbol, may_equal};
 
 use super::plan::{Plan, Step, Value};
 use crate::lock::lock;
-use crate::ops::Operation;
+use crate::op::{AnyOp, Checked};
 
 /// Sets of sizes that are kept for a plan.
 const KEPT: usize = 8;
@@ -27,19 +27,17 @@ pub(super) struct Bound {
 
 /// How far a step could be prepared.
 pub(super) enum Ready {
-    /// Checked, and without sizes of its own.
-    AsPlanned,
-    /// Checked; its sizes are filled in.
-    Sized(Box<Operation>),
+    /// Its sizes are filled in, and its inputs have passed inference.
+    Checked(Box<dyn Checked>),
     /// It depends on sizes that the values of earlier steps have.
     Late,
 }
 
 /// The operation with numbers for its symbols; `None` while one is not known.
-pub(super) fn sized(op: &Operation, sizes: &Sizes) -> Option<Option<Operation>> {
+pub(super) fn sized(op: &AnyOp, sizes: &Sizes) -> Option<AnyOp> {
     let dims = op.sizes();
     if dims.is_empty() {
-        return Some(None);
+        return Some(op.clone());
     }
     let dims: Option<Dims> = dims
         .iter()
@@ -48,7 +46,7 @@ pub(super) fn sized(op: &Operation, sizes: &Sizes) -> Option<Option<Operation>> 
             Dim::Symbol(symbol) => sizes.get(symbol).copied().map(Dim::Known),
         })
         .collect();
-    dims.map(|dims| op.with_sizes(&dims))
+    dims.map(|dims| op.with_sizes(&dims).unwrap_or_else(|| op.clone()))
 }
 
 /// Takes the sizes that a value has come with.
@@ -103,11 +101,10 @@ impl Plan {
             // What it can say of its shape was said when the program was built.
             return Ok(Ready::Late);
         };
-        let found = op.as_ref().unwrap_or(&step.op).infer(&inputs);
-        let meta = found.map_err(|error| step.site.locate(error))?;
-        learn(sizes, &self.values[step.value], &meta.shape);
-        metas[step.value] = meta;
-        Ok(op.map_or(Ready::AsPlanned, |op| Ready::Sized(Box::new(op))))
+        let checked = op.check(&inputs).map_err(|error| step.site.locate(error))?;
+        learn(sizes, &self.values[step.value], &checked.meta().shape);
+        metas[step.value] = checked.meta().clone();
+        Ok(Ready::Checked(checked))
     }
 }
 

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::bind::text;
-use super::program::{Graph, Id, Program, What};
+use super::program::{Graph, Program, What};
 use super::text::name;
+use crate::symbolic::Id;
 
 const WIDTH: usize = 190;
 const HEIGHT: usize = 44;

@@ -10,16 +10,17 @@ use inlay_core::{DType, Dim, Dims, Error, Meta, Result, Symbol};
 use serde::{Deserialize, Serialize};
 
 use super::plan::needed;
-use super::program::{Graph, Id, Program, What};
-use super::site::Site;
+use super::program::{Graph, Program, What};
 use crate::array::Array;
-use crate::ops::Operation;
-use crate::{Device, device};
+use crate::op::AnyOp;
+use crate::site::Site;
+use crate::symbolic::Id;
+use crate::{Device, device, ops};
 
 const MAGIC: &[u8; 8] = b"inlayprg";
 
 /// Of the schema below, and of the operations in it.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct File {
@@ -47,8 +48,12 @@ enum FileWhat {
         shape: Vec<u64>,
         bytes: Vec<u8>,
     },
-    /// Symbols among its sizes are numbered by where they come from: node and axis.
-    Op(Box<Operation>),
+    /// The type of the operation, and its bytes. Symbols among its sizes are numbered by where they
+    /// come from: node and axis.
+    Op {
+        tag: String,
+        bytes: Vec<u8>,
+    },
 }
 
 /// Bits of a symbol's number that are its axis.
@@ -89,7 +94,10 @@ impl Program {
                     shape: array.shape().iter().map(|&size| size as u64).collect(),
                     bytes: device::load_bytes(array)?,
                 },
-                What::Op(operation) => FileWhat::Op(Box::new(numbered(&graph, operation, &moved))),
+                What::Op(op) => {
+                    let (tag, bytes) = ops::save(&numbered(&graph, op, &moved))?;
+                    FileWhat::Op { tag: tag.into(), bytes }
+                }
             };
             nodes.push(FileNode {
                 what,
@@ -147,7 +155,7 @@ impl Program {
 }
 
 /// The operation with the symbols of a file.
-fn numbered(graph: &Graph, operation: &Operation, moved: &[Id]) -> Operation {
+fn numbered(graph: &Graph, operation: &AnyOp, moved: &[Id]) -> AnyOp {
     let dims = operation.sizes();
     let number = |symbol: &Symbol| {
         let (node, axis) = graph.sizes.get(symbol).copied().unwrap_or((0, 0));
@@ -220,14 +228,14 @@ fn read_node(graph: &mut Graph, node: FileNode) -> Result<()> {
             let meta = array.meta();
             (What::Constant(array), meta)
         }
-        FileWhat::Op(operation) => {
-            let operation = resolved(graph, *operation)?;
+        FileWhat::Op { tag, bytes } => {
+            let operation = resolved(graph, ops::load(&tag, &bytes)?)?;
             if operation.arity().is_some_and(|arity| arity != node.inputs.len()) {
                 return Err(damaged("it has another number of inputs than its operation takes"));
             }
             let inputs: Vec<Meta> =
                 node.inputs.iter().map(|input| graph.node(*input).meta.clone()).collect();
-            let meta = operation.infer(&inputs)?;
+            let meta = operation.check(&inputs)?.meta().clone();
             (What::Op(operation), meta)
         }
     };
@@ -235,7 +243,7 @@ fn read_node(graph: &mut Graph, node: FileNode) -> Result<()> {
 }
 
 /// The operation of a file with the symbols of the graph.
-fn resolved(graph: &Graph, operation: Operation) -> Result<Operation> {
+fn resolved(graph: &Graph, operation: AnyOp) -> Result<AnyOp> {
     let dims = operation.sizes();
     if dims.is_empty() {
         return Ok(operation);
@@ -360,7 +368,7 @@ mod tests {
         let mut bytes = program.to_bytes().unwrap();
         bytes[MAGIC.len()] += 1;
         let text = Program::from_bytes(&bytes).unwrap_err().to_string();
-        assert_eq!(text, "load: the file has version 2, this library reads 1");
+        assert_eq!(text, "load: the file has version 3, this library reads 2");
         let text = Program::from_bytes(b"PK\x03\x04").unwrap_err().to_string();
         assert_eq!(text, "load: this is no program of Inlay");
     }

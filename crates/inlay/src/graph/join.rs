@@ -4,7 +4,9 @@ use inlay_core::{DType, Meta};
 use smallvec::smallvec;
 
 use super::plan::{Builder, Origin};
-use crate::ops::{Operation, SelectedScatter};
+use crate::Scatter;
+use crate::op::AnyOp;
+use crate::ops::{Block, IndexSelect, SelectedScatter, WriteRegion};
 
 impl Builder<'_> {
     /// Lets rows that are selected for one scatter alone be read by it, where they are.
@@ -28,7 +30,7 @@ impl Builder<'_> {
     /// Joins the scatter that stands at `at`, if it is one, to the selection of its updates; gives the
     /// value between them that is not needed any more, if there is one.
     fn join_selection(&mut self, at: usize, uses: &[usize]) -> Option<Option<usize>> {
-        let Operation::Scatter(scatter) = &self.ops[at].0 else { return None };
+        let scatter = self.ops[at].0.downcast::<Scatter>()?;
         let &[x, index, updates] = &self.ops[at].1[..] else { return None };
         // The operation whose result is used here alone.
         let only = |value: usize| match self.values[value].origin {
@@ -36,14 +38,12 @@ impl Builder<'_> {
             _ => None,
         };
         let mut step = only(updates)?;
-        let pad = match &self.ops[step].0 {
-            Operation::BlockScatter(pad) => Some((pad, self.ops[step].1[0])),
-            _ => None,
-        };
+        let pad = self.ops[step].0.downcast::<WriteRegion<Block>>();
+        let pad = pad.map(|pad| (pad, self.ops[step].1[0]));
         if pad.is_some() {
             step = only(self.ops[step].1[1])?;
         }
-        let Operation::IndexSelect(select) = &self.ops[step].0 else { return None };
+        let select = self.ops[step].0.downcast::<IndexSelect>()?;
         let &[rows, selector] = &self.ops[step].1[..] else { return None };
         // Read later, the rows could not be written in place before.
         let mut between = self.ops[step + 1..at].iter();
@@ -55,10 +55,10 @@ impl Builder<'_> {
             SelectedScatter::join(select, pad.map(|(pad, _)| pad), scatter, of_rows)?;
         let selected = self.ops[step].2;
         let base = pad.map(|(_, base)| base);
-        self.ops[at].0 = joined.into();
+        self.ops[at].0 = AnyOp::new(joined);
         self.ops[at].1 = [x, index, rows, selected].into_iter().chain(base).collect();
         // The check stays where the selection was: what is wrong with it is told there.
-        self.ops[step].0 = check.into();
+        self.ops[step].0 = AnyOp::new(check);
         self.ops[step].1 = smallvec![selector];
         let shape = self.values[selector].meta.shape.clone();
         self.values[selected].meta = Meta { dtype: DType::I64, shape };

@@ -12,15 +12,8 @@ mod join;
 mod plan;
 mod program;
 mod run;
-mod site;
-mod symbolic;
 mod text;
 
 pub use jit::{Jit, jit};
 pub use plan::Plan;
 pub use program::Program;
-pub use site::{named, set_site};
-
-pub(crate) use program::program_of;
-pub(crate) use site::within;
-pub(crate) use symbolic::{Symbolic, append, append_in_place};

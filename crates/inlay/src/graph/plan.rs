@@ -7,11 +7,11 @@ use inlay_core::{Dim, Dims, Meta, Result, Symbol};
 use smallvec::SmallVec;
 
 use super::bind::Bound;
-use super::program::{Graph, Id, PlanKey, What};
-use super::site::Site;
+use super::program::{Graph, PlanKey, What};
 use crate::array::Array;
-use crate::funnel::Out;
-use crate::ops::Operation;
+use crate::op::{AnyOp, Out};
+use crate::site::Site;
+use crate::symbolic::Id;
 use crate::{Device, device};
 
 /// Bytes up to which a result that is known beforehand is kept: more would be memory for good, and
@@ -60,11 +60,11 @@ pub(super) enum Origin {
     Step(usize),
 }
 
-/// One operation.
+/// One step.
 pub(super) struct Step {
-    pub(super) op: Operation,
+    pub(super) op: AnyOp,
     pub(super) inputs: SmallVec<[usize; 3]>,
-    pub(super) args: SmallVec<[Place; 3]>,
+    pub(super) args: SmallVec<[Operand; 3]>,
     pub(super) value: usize,
     pub(super) to: usize,
     /// Whether the result may be written into the first input.
@@ -78,7 +78,7 @@ pub(super) struct Step {
 
 /// Where a step finds an input.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum Operand {
     Slot(usize),
     Constant(usize),
 }
@@ -92,7 +92,7 @@ pub(super) struct Feed {
 
 /// What a run gives.
 pub(super) struct Fetch {
-    pub(super) place: Place,
+    pub(super) place: Operand,
     pub(super) value: usize,
     /// The feed whose memory it may have.
     pub(super) feed: Option<usize>,
@@ -138,12 +138,12 @@ pub(super) struct Builder<'g> {
     pub(super) values: Vec<Value>,
     feeds: Vec<Feed>,
     constants: Vec<Array>,
-    pub(super) ops: Vec<(Operation, SmallVec<[usize; 3]>, usize)>,
+    pub(super) ops: Vec<(AnyOp, SmallVec<[usize; 3]>, usize)>,
     /// The value of each node.
     of: Vec<usize>,
     /// Sizes of nodes that became another's value, or a constant.
     renamed: HashMap<Symbol, Dim>,
-    same_op: HashMap<(Operation, SmallVec<[usize; 3]>), usize>,
+    same_op: HashMap<(AnyOp, SmallVec<[usize; 3]>), usize>,
     same_constant: HashMap<(Meta, Vec<u8>), usize>,
     pub(super) counts: Counts,
 }
@@ -190,7 +190,7 @@ impl Builder<'_> {
         Ok(value)
     }
 
-    fn op(&mut self, id: Id, op: &Operation) -> Result<usize> {
+    fn op(&mut self, id: Id, op: &AnyOp) -> Result<usize> {
         let inputs = &self.graph.node(id).inputs;
         let inputs: SmallVec<[usize; 3]> = inputs.iter().map(|id| self.of[*id as usize]).collect();
         let sizes = op.sizes();
@@ -213,7 +213,7 @@ impl Builder<'_> {
     }
 
     /// The result, if all inputs are constants and it is small. What fails is left to each run.
-    fn fold(&self, op: &Operation, inputs: &[usize]) -> Option<Array> {
+    fn fold(&self, op: &AnyOp, inputs: &[usize]) -> Option<Array> {
         let mut arrays: SmallVec<[&Array; 4]> = SmallVec::new();
         for input in inputs {
             let Origin::Constant(k) = self.values[*input].origin else { return None };
@@ -223,14 +223,15 @@ impl Builder<'_> {
             return None;
         }
         let metas: SmallVec<[Meta; 3]> = arrays.iter().map(|array| array.meta()).collect();
-        let meta = op.infer(&metas).ok()?;
+        let checked = op.check(&metas).ok()?;
+        let meta = checked.meta();
         let bytes = meta.numel()?.saturating_mul(meta.dtype.size());
         if bytes > FOLD && !op.is_view() {
             return None;
         }
-        let run = || op.run(&arrays, Out::Fresh);
+        let run = || checked.run(&arrays, Out::Fresh);
         let result = device::scoped(Device::Cpu, 0, run).ok()?;
-        result.expect_meta(op.name(), &meta).ok()?;
+        result.expect_meta(op.name(), meta).ok()?;
         let view = arrays.first().is_some_and(|first| result.buffer.same_as(&first.buffer));
         (view || bytes <= FOLD).then_some(result)
     }
@@ -317,8 +318,8 @@ impl Plan {
                 sharing.entry(root).or_default().push(value);
             }
             let place = |value: usize| match values[value].origin {
-                Origin::Constant(k) => Place::Constant(k),
-                _ => Place::Slot(slot_of[value]),
+                Origin::Constant(k) => Operand::Constant(k),
+                _ => Operand::Slot(slot_of[value]),
             };
             let args = inputs.iter().map(|input| place(*input)).collect();
             let mut frees: SmallVec<[usize; 2]> = SmallVec::new();
@@ -341,8 +342,8 @@ impl Plan {
         }
         let fetches = fetched.iter().map(|&value| {
             let place = match values[value].origin {
-                Origin::Constant(k) => Place::Constant(k),
-                _ => Place::Slot(slot_of[value]),
+                Origin::Constant(k) => Operand::Constant(k),
+                _ => Operand::Slot(slot_of[value]),
             };
             let feed = feed_of(&values, value).filter(|_| donate);
             Fetch { place, value, feed }

@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use inlay_core::{DType, Dim, Error, Meta, Result, Symbol};
 use smallvec::SmallVec;
 
 use super::plan::Plan;
-use super::site::Site;
-use super::symbolic::Symbolic;
 use crate::array::Array;
-use crate::autograd::History;
 use crate::lock::lock;
-use crate::ops::Operation;
+use crate::op::AnyOp;
+use crate::site::Site;
+use crate::symbolic::{Id, ProgramRef, Recorder, Symbolic, disown_sizes, own_sizes};
+use crate::tape::History;
 use crate::tensor::WeakTensor;
 use crate::{Device, Tensor, device};
 
@@ -45,23 +45,10 @@ struct Shared {
     plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
 }
 
-/// Whose symbol it is: a size may be all that a call has of its program.
-static OWNERS: LazyLock<Mutex<HashMap<Symbol, Weak<Shared>>>> = LazyLock::new(Mutex::default);
-
-/// The program in which the first symbol among `dims` is a size.
-pub(crate) fn program_of(dims: &[Dim]) -> Option<Program> {
-    let symbol = dims.iter().find_map(|dim| match dim {
-        Dim::Symbol(symbol) => Some(symbol),
-        Dim::Known(_) => None,
-    })?;
-    lock(&OWNERS).get(symbol)?.upgrade().map(Program)
-}
-
 impl Drop for Shared {
     fn drop(&mut self) {
         let graph = self.graph.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut owners = lock(&OWNERS);
-        graph.sizes.keys().for_each(|symbol| drop(owners.remove(symbol)));
+        disown_sizes(graph.sizes.keys());
     }
 }
 
@@ -70,9 +57,6 @@ pub(super) type PlanKey = (Vec<Id>, bool);
 
 /// Plans that are kept: a program has few sets of results.
 const PLANS: usize = 8;
-
-/// Which node.
-pub(super) type Id = u32;
 
 /// All of a program.
 #[derive(Clone, Default)]
@@ -103,7 +87,7 @@ pub(super) enum What {
     /// It is there.
     Constant(Array),
     /// It is computed.
-    Op(Operation),
+    Op(AnyOp),
 }
 
 impl Graph {
@@ -170,11 +154,7 @@ impl Program {
         let symbols: Vec<Symbol> = graph.sizes.keys().copied().collect();
         let program =
             Program(Arc::new(Shared { graph: Mutex::new(graph), plans: Mutex::default() }));
-        let mut owners = lock(&OWNERS);
-        symbols.into_iter().for_each(|symbol| {
-            owners.insert(symbol, Arc::downgrade(&program.0));
-        });
-        drop(owners);
+        own_sizes(symbols, &program.weak());
         program
     }
 
@@ -185,12 +165,18 @@ impl Program {
         let defined = graph.defined_by(id);
         drop(graph);
         if !defined.is_empty() {
-            let mut owners = lock(&OWNERS);
-            for (symbol, _) in defined {
-                owners.insert(symbol, Arc::downgrade(&self.0));
-            }
+            own_sizes(defined.into_iter().map(|(symbol, _)| symbol), &self.weak());
         }
         Ok(id)
+    }
+
+    fn weak(&self) -> Weak<dyn Recorder> {
+        let weak: Weak<Shared> = Arc::downgrade(&self.0);
+        weak
+    }
+
+    fn recorder(&self) -> ProgramRef {
+        self.0.clone()
     }
 
     pub(super) fn graph(&self) -> MutexGuard<'_, Graph> {
@@ -218,7 +204,7 @@ impl Program {
         let id =
             self.push(What::Data(name.into()), &[], meta.clone(), Site::now(Location::caller()))?;
         self.graph().data.insert(name.into(), id);
-        Ok(Tensor::of_value(Symbolic::new(self, id, meta, None), History::default()))
+        Ok(Tensor::of_value(Symbolic::new(&self.recorder(), id, meta, None), History::default()))
     }
 
     /// Names results, so that a program that was saved can say what to fetch.
@@ -275,7 +261,7 @@ impl Program {
         };
         let meta = graph.node(id).meta.clone();
         drop(graph);
-        Ok(Tensor::of_value(Symbolic::new(self, id, meta, None), History::default()))
+        Ok(Tensor::of_value(Symbolic::new(&self.recorder(), id, meta, None), History::default()))
     }
 
     /// How many nodes there are.
@@ -291,10 +277,15 @@ impl Program {
     /// The value that a tensor stands for in this program; one with elements becomes a constant.
     pub(super) fn id_of(&self, op: &'static str, tensor: &Tensor) -> Result<Id> {
         match tensor.symbolic() {
-            Some(symbolic) if symbolic.program().is(self) => symbolic.id(op),
+            Some(symbolic) if self.has_recorded(symbolic) => symbolic.id(op),
             Some(_) => Err(Error::OtherProgram { op }),
             None => self.graph().constant(op, tensor),
         }
+    }
+
+    /// Whether a symbolic tensor stands for a value of this program.
+    fn has_recorded(&self, symbolic: &Symbolic) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(symbolic.program()), Arc::as_ptr(&self.0))
     }
 
     /// The plan for fetching `fetch`. With `donate`, runs may write into what they are fed.
@@ -346,5 +337,39 @@ impl Program {
         }
         drop(graph);
         plan.run(feed)
+    }
+}
+
+impl Recorder for Shared {
+    fn append(
+        self: Arc<Self>,
+        op: AnyOp,
+        inputs: &[&Tensor],
+        meta: &Meta,
+        caller: &Location<'_>,
+    ) -> Result<Id> {
+        let site = Site::now(caller);
+        let program = Program(self);
+        let make = || {
+            let mut ids: SmallVec<[Id; 4]> = SmallVec::new();
+            for input in inputs {
+                ids.push(program.id_of(op.name(), input)?);
+            }
+            let graph = program.graph();
+            for dim in op.sizes() {
+                if let Dim::Symbol(symbol) = dim
+                    && !graph.sizes.contains_key(&symbol)
+                {
+                    return Err(Error::OtherProgram { op: op.name() });
+                }
+            }
+            drop(graph);
+            program.push(What::Op(op), &ids, meta.clone(), site.clone())
+        };
+        make().map_err(|error| site.locate(error))
+    }
+
+    fn locate(&self, error: Error, caller: &Location<'_>) -> Error {
+        Site::now(caller).locate(error)
     }
 }

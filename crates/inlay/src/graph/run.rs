@@ -7,11 +7,11 @@ use inlay_core::{Error, Meta, Result};
 use smallvec::SmallVec;
 
 use super::bind::{Bound, Ready, Sizes, learn, sized};
-use super::plan::{Place, Plan, Step};
+use super::plan::{Operand, Plan, Step};
 use crate::array::Array;
-use crate::funnel::Out;
 #[cfg(feature = "gpu")]
 use crate::lock::lock;
+use crate::op::{Checked, Out};
 use crate::placement::goes_along;
 use crate::{Device, Tensor, current_device, device};
 
@@ -148,10 +148,10 @@ impl State<'_> {
         self.fetch()
     }
 
-    fn get(&self, place: Place) -> &Array {
+    fn get(&self, place: Operand) -> &Array {
         match place {
-            Place::Constant(k) => &self.constants[k],
-            Place::Slot(slot) => match &self.slots[slot] {
+            Operand::Constant(k) => &self.constants[k],
+            Operand::Slot(slot) => match &self.slots[slot] {
                 Some(array) => array,
                 None => unreachable!("a value is there until its last use"),
             },
@@ -159,21 +159,16 @@ impl State<'_> {
     }
 
     fn step(&mut self, at: usize, step: &Step) -> Result<()> {
-        let (late, inferred);
-        let mut expected = &self.bound.metas[step.value];
-        let op = match &self.bound.steps[at] {
-            Ready::AsPlanned => &step.op,
-            Ready::Sized(op) => op,
+        let late;
+        let (op, expected): (&dyn Checked, &Meta) = match &self.bound.steps[at] {
+            Ready::Checked(op) => (&**op, &self.bound.metas[step.value]),
             Ready::Late => {
                 let metas: SmallVec<[Meta; 3]> =
                     step.args.iter().map(|place| self.get(*place).meta()).collect();
-                late = match sized(&step.op, &self.late) {
-                    Some(sized) => sized.unwrap_or_else(|| step.op.clone()),
-                    None => unreachable!("sizes come before what needs them"),
-                };
-                inferred = late.infer(&metas)?;
-                expected = &inferred;
-                &late
+                let op = sized(&step.op, &self.late)
+                    .unwrap_or_else(|| unreachable!("sizes come before what needs them"));
+                late = op.check(&metas)?;
+                (&*late, late.meta())
             }
         };
         let result = {

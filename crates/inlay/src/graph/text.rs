@@ -6,9 +6,10 @@ use inlay_core::Meta;
 
 use super::bind::{Bound, text};
 use super::plan::{Origin, Plan};
-use super::program::{Graph, Id, Program, What};
+use super::program::{Graph, Program, What};
 use crate::lock::lock;
-use crate::ops::Operation;
+use crate::op::AnyOp;
+use crate::symbolic::Id;
 
 /// What a node is called in a listing.
 pub(super) fn name(graph: &Graph, id: Id) -> String {
@@ -19,7 +20,7 @@ pub(super) fn name(graph: &Graph, id: Id) -> String {
 }
 
 /// What an operation does beside its name: its attributes, as they are written in the code.
-pub(super) fn attributes(op: &Operation) -> String {
+pub(super) fn attributes(op: &AnyOp) -> String {
     let whole = format!("{op:?}");
     // The name stands before the first bracket, and again inside: `Scatter(Scatter { axis: 0 })`.
     let inner = whole.find('{').map(|at| &whole[at..]).unwrap_or("");

@@ -5,51 +5,99 @@ use std::borrow::Cow;
 use inlay_core::{Arithmetic, DType, Error, Kind, Meta, Result};
 use serde::{Deserialize, Serialize};
 
-use super::broadcast::{common, sizes, stretch};
+use super::broadcast::{common, stretch};
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply};
-use crate::{Item, Tensor, device, is_grad_enabled};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::is_grad_enabled;
+use crate::{Item, Tensor, device};
+
+declare! {
+    /// ``x + y``, element by element; integers wrap, bools are or-ed.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.add([1, 2], [[10], [20]])
+    /// array([[11, 12],
+    ///        [21, 22]])
+    ADD = "add"(x: Operand, y: Operand, name: Label = None)
+        gradients [x, y]
+        => x.add(y);
+
+    /// ``x - y``, element by element; integers wrap; not for bools.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.subtract([1, 2], 3)
+    /// array([-2, -1])
+    SUBTRACT = "subtract"(x: Operand, y: Operand, name: Label = None)
+        gradients [x, y]
+        => x.subtract(y);
+
+    /// ``x * y``, element by element; integers wrap, bools are and-ed.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.multiply([1, 2], [3, 4])
+    /// array([3, 8])
+    MULTIPLY = "multiply"(x: Operand, y: Operand, name: Label = None)
+        gradients [x, y]
+        => x.multiply(y);
+
+    /// ``x / y``, element by element; the quotient of integers and bools is float64.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.divide([1, 2], 4)
+    /// array([0.25, 0.5 ])
+    DIVIDE = "divide"(x: Operand, y: Operand, name: Label = None)
+        gradients [x, y]
+        => x.divide(y);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Arith(Arithmetic);
 
 impl Op for Arith {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<2>;
+    type Found = ();
+
+    fn operation(&self) -> &'static Operation {
         match self.0 {
-            Arithmetic::Add => "add",
-            Arithmetic::Subtract => "subtract",
-            Arithmetic::Multiply => "multiply",
-            Arithmetic::Divide => "divide",
+            Arithmetic::Add => &ADD,
+            Arithmetic::Subtract => &SUBTRACT,
+            Arithmetic::Multiply => &MULTIPLY,
+            Arithmetic::Divide => &DIVIDE,
         }
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["x", "y"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [a, b] = inputs else { unreachable!("two inputs") };
+    fn infer(&self, [a, b]: &[Meta; 2]) -> Result<Inferred<()>> {
         let mut meta = common(self.name(), a, b)?;
         match (self.0, meta.dtype.kind()) {
             (Arithmetic::Subtract, Kind::Bool) => {
                 let what = "a difference".into();
-                Err(Error::Undefined { op: self.name(), what, dtype: meta.dtype })
+                return Err(Error::Undefined { op: self.name(), what, dtype: meta.dtype });
             }
             // The quotient of integers is no integer.
-            (Arithmetic::Divide, Kind::Bool | Kind::Integer) => {
-                meta.dtype = DType::F64;
-                Ok(meta)
-            }
-            _ => Ok(meta),
+            (Arithmetic::Divide, Kind::Bool | Kind::Integer) => meta.dtype = DType::F64,
+            _ => {}
         }
+        Inferred::only(meta)
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [a, b] = inputs else { unreachable!("two inputs") };
+    fn run(&self, [a, b]: &[&Array; 2], inferred: &Inferred<()>, _out: Out) -> Result<Array> {
         let op = self.name();
-        let meta = self.infer(&[a.meta(), b.meta()])?;
-        let to = a.beside(op, meta.dtype, &sizes(&meta.shape))?;
+        let to = a.fresh(op, &inferred.meta)?;
         let (a, b) = (of_dtype(op, a, to.dtype)?, of_dtype(op, b, to.dtype)?);
         let stretched = |array| stretch(op, "x", array, to.shape());
         device::arithmetic(self.0, &to, &*stretched(&a)?, &*stretched(&b)?)?;
@@ -63,7 +111,7 @@ impl Op for Arith {
         }
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let g = rule.g();
         rule.each(|k| {
             let grad = match (self.0, k) {

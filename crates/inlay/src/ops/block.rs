@@ -5,10 +5,12 @@ use inlay_core::{Dim, Dims, Layout, Meta, Result, Slice};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::region::{Read, Region, Write};
+use super::region::{ReadRegion, Region, WriteRegion};
+use super::slice_scatter::{SLICE, SLICE_SCATTER, Slices, rest};
+use crate::Tensor;
+use crate::declare::Operation;
 use crate::device::Comb;
 use crate::funnel::apply;
-use crate::{SliceScatter, Tensor};
 
 /// A part of a shape, after as many positions of one axis as other parts have.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -37,10 +39,10 @@ impl Block {
     }
 
     /// The same as slices, for sizes that are known.
-    fn slices(&self) -> SliceScatter {
+    fn slices(&self) -> Slices {
         let size = |dim: &Dim| dim.known().unwrap_or(0) as i64;
         let start = self.before.iter().map(size).fold(0, i64::saturating_add);
-        self.shape.iter().enumerate().fold(SliceScatter::default(), |at, (axis, dim)| {
+        self.shape.iter().enumerate().fold(Slices::default(), |at, (axis, dim)| {
             let start = if axis == self.axis { start } else { 0 };
             at.and(axis as i64, Slice::new(start, start.saturating_add(size(dim)), 1))
         })
@@ -48,38 +50,38 @@ impl Block {
 }
 
 impl Region for Block {
-    fn read_name(&self) -> &'static str {
-        "slice"
+    /// The block as slices, if all sizes are known.
+    type Found = <Slices as Region>::Found;
+
+    fn reader(&self) -> &'static Operation {
+        &SLICE
     }
 
-    fn write_name(&self) -> (&'static str, &'static str, &'static str) {
-        ("slice_scatter", "x", "y")
+    fn writer(&self) -> &'static Operation {
+        &SLICE_SCATTER
     }
 
-    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<Dims> {
+    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<(Dims, Self::Found)> {
         x.expect_rank(op, arg, self.shape.len())?;
         let certain = x.shape.iter().chain(&self.sizes()).all(|dim| dim.known().is_some());
-        if !certain {
-            return Ok(self.shape.clone());
+        if !certain || self.shape.is_empty() {
+            return Ok((self.shape.clone(), SmallVec::new()));
         }
-        if self.shape.is_empty() {
-            return Ok(Dims::new());
-        }
-        let shape = self.slices().shape(op, arg, x)?;
+        let (shape, found) = self.slices().shape(op, arg, x)?;
         inlay_core::expect_shape(op, arg, &shape, &self.shape)?;
-        Ok(shape)
+        Ok((shape, found))
     }
 
-    fn layout(&self, x: &Layout) -> Result<Layout> {
-        self.slices().layout(x)
+    fn layout(&self, found: &Self::Found, x: &Layout) -> Layout {
+        Slices::default().layout(found, x)
     }
 
-    fn rest(&self, x: &Layout) -> Result<SmallVec<[Layout; 4]>> {
-        self.slices().rest(x)
+    fn rest(&self, found: &Self::Found, x: &Layout) -> SmallVec<[Layout; 4]> {
+        rest(found, x)
     }
 
-    fn comb(&self, x: &Layout) -> Result<Option<Comb>> {
-        self.slices().comb(x)
+    fn comb(&self, found: &Self::Found, x: &Layout) -> Option<Comb> {
+        Slices::default().comb(found, x)
     }
 
     fn sizes(&self) -> Dims {
@@ -95,7 +97,7 @@ impl Region for Block {
 impl Tensor {
     /// The part of the tensor that `block` names, as a view.
     pub(super) fn block(&self, block: &Block) -> Result<Tensor> {
-        apply(Read(block.clone()), &[self])
+        apply(ReadRegion(block.clone()), &[self])
     }
 
     /// This at the beginning of 0 in `shape`.
@@ -109,6 +111,6 @@ impl Tensor {
 
     /// A copy in which that part is `part`.
     pub(super) fn block_scatter(&self, part: &Tensor, block: &Block) -> Result<Tensor> {
-        apply(Write(block.clone()), &[self, part])
+        apply(WriteRegion(block.clone()), &[self, part])
     }
 }

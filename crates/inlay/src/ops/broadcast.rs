@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use inlay_core::{Dim, Error, Meta, Result, ShapeText, broadcast_dims, expect_shape, may_equal};
-
-use smallvec::SmallVec;
+use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims, expect_shape, may_equal};
 
 use crate::array::Array;
 
@@ -66,14 +64,4 @@ pub(super) fn common(op: &'static str, a: &Meta, b: &Meta) -> Result<Meta> {
         b: ShapeText::of(&b.shape),
     })?;
     Ok(a.with_shape(shape))
-}
-
-/// The sizes of an inferred shape, all of which are known when an operation runs.
-pub(super) fn sizes(shape: &[Dim]) -> SmallVec<[usize; 6]> {
-    shape.iter().map(|dim| known(*dim)).collect()
-}
-
-/// A size, which is known when an operation runs.
-pub(super) fn known(dim: Dim) -> usize {
-    dim.known().unwrap_or_else(|| unreachable!("a program runs once its sizes are known"))
 }

@@ -3,58 +3,118 @@
 use inlay_core::{Comparison, DType, Error, Kind, Meta, Result};
 use serde::{Deserialize, Serialize};
 
-use super::broadcast::{common, sizes, stretch};
+use super::broadcast::{common, stretch};
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// ``x == y``, element by element, as bool.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.equal([1, 2, 3], 2)
+    /// array([False,  True, False])
+    EQUAL = "equal"(x: Operand, y: Operand, name: Label = None)
+        => x.equal(y);
+
+    /// ``x != y``, element by element, as bool.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.not_equal([1, 2, 3], 2)
+    /// array([ True, False,  True])
+    NOT_EQUAL = "not_equal"(x: Operand, y: Operand, name: Label = None)
+        => x.not_equal(y);
+
+    /// ``x < y``, element by element, as bool; not for complex numbers.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.less_than([1, 2, 3], 2)
+    /// array([ True, False, False])
+    LESS_THAN = "less_than"(x: Operand, y: Operand, name: Label = None)
+        => x.less_than(y);
+
+    /// ``x <= y``, element by element, as bool; not for complex numbers.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.less_equal([1, 2, 3], 2)
+    /// array([ True,  True, False])
+    LESS_EQUAL = "less_equal"(x: Operand, y: Operand, name: Label = None)
+        => x.less_equal(y);
+
+    /// ``x > y``, element by element, as bool; not for complex numbers.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.greater_than([1, 2, 3], 2)
+    /// array([False, False,  True])
+    GREATER_THAN = "greater_than"(x: Operand, y: Operand, name: Label = None)
+        => x.greater_than(y);
+
+    /// ``x >= y``, element by element, as bool; not for complex numbers.
+    ///
+    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
+    /// other.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.greater_equal([1, 2, 3], 2)
+    /// array([False,  True,  True])
+    GREATER_EQUAL = "greater_equal"(x: Operand, y: Operand, name: Label = None)
+        => x.greater_equal(y);
+
+    SAME = "same"(x: Operand, y: Operand);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Compare(Comparison);
 
 impl Op for Compare {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<2>;
+    type Found = ();
+    const HAS_GRADIENT: bool = false;
+
+    fn operation(&self) -> &'static Operation {
         match self.0 {
-            Comparison::Equal => "equal",
-            Comparison::NotEqual => "not_equal",
-            Comparison::Less => "less_than",
-            Comparison::LessEqual => "less_equal",
-            Comparison::Greater => "greater_than",
-            Comparison::GreaterEqual => "greater_equal",
-            Comparison::Same => "same",
+            Comparison::Equal => &EQUAL,
+            Comparison::NotEqual => &NOT_EQUAL,
+            Comparison::Less => &LESS_THAN,
+            Comparison::LessEqual => &LESS_EQUAL,
+            Comparison::Greater => &GREATER_THAN,
+            Comparison::GreaterEqual => &GREATER_EQUAL,
+            Comparison::Same => &SAME,
         }
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["x", "y"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [a, b] = inputs else { unreachable!("two inputs") };
+    fn infer(&self, [a, b]: &[Meta; 2]) -> Result<Inferred<()>> {
         let meta = common(self.name(), a, b)?;
         if self.0.is_order() && meta.dtype.kind() == Kind::Complex {
             let what = "an order".into();
             return Err(Error::Undefined { op: self.name(), what, dtype: meta.dtype });
         }
-        Ok(Meta { dtype: DType::Bool, ..meta })
+        Inferred::only(Meta { dtype: DType::Bool, ..meta })
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [a, b] = inputs else { unreachable!("two inputs") };
+    fn run(&self, [a, b]: &[&Array; 2], inferred: &Inferred<()>, _out: Out) -> Result<Array> {
         let op = self.name();
-        let meta = self.infer(&[a.meta(), b.meta()])?;
-        let to = a.beside(op, DType::Bool, &sizes(&meta.shape))?;
+        let to = a.fresh(op, &inferred.meta)?;
         let (a, b) = (stretch(op, "x", a, to.shape())?, stretch(op, "y", b, to.shape())?);
         device::compare(self.0, &to, &a, &b)?;
         Ok(to)
-    }
-
-    fn is_differentiable(&self) -> bool {
-        false
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        rule.each(|_| Ok(None))
     }
 }
 

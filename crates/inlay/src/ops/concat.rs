@@ -1,31 +1,54 @@
 //! `concat` and `stack`: tensors one after the other.
 
-use inlay_core::{Dim, Dims, Error, Meta, Result, Slice, axis_of, expect_shape};
+use inlay_core::{Dim, Dims, Error, Meta, ResolvedSlice, Result, axis_of, expect_shape};
 use serde::{Deserialize, Serialize};
 
 use super::block::Block;
-use super::operation::Name;
+use super::names::Caller;
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::{Grads, Rule};
+use crate::funnel::apply;
+use crate::op::{AnyInputs, Inferred, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// The tensors one after the other along `axis`.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.concat([[[1, 2]], [[3, 4]]])
+    /// array([[1, 2],
+    ///        [3, 4]])
+    CONCAT = "concat"(x: Tensors, axis: Int = 0, name: Label = None)
+        gradients [x]
+        => Tensor::concat(&x, axis);
+
+    /// The tensors along a new axis.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.stack([[1, 2], [3, 4]], axis=1)
+    /// array([[1, 3],
+    ///        [2, 4]])
+    STACK = "stack"(x: Tensors, axis: Int = 0, name: Label = None)
+        gradients [x]
+        => Tensor::stack(&x, axis);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Concat {
-    name: Name,
+    name: Caller,
     axis: i64,
 }
 
 impl Op for Concat {
-    fn name(&self) -> &'static str {
+    type Inputs = AnyInputs;
+    type Found = usize;
+
+    fn operation(&self) -> &'static Operation {
         self.name.0
     }
 
-    fn arg(&self, k: usize) -> String {
-        format!("x[{k}]")
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+    fn infer(&self, inputs: &[Meta]) -> Result<Inferred<usize>> {
         let op = self.name();
         let Some(first) = inputs.first() else {
             let (got, expected) = ("empty".into(), "at least one tensor".into());
@@ -47,27 +70,24 @@ impl Op for Concat {
             }
         }
         shape[axis] = total.map_or_else(Dim::unknown, Dim::Known);
-        Ok(first.with_shape(shape))
+        Inferred::new(first.with_shape(shape), axis)
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let axis = axis_of(self.name(), "axis", self.axis, inputs[0].shape().len())?;
-        let mut shape = inputs[0].shape().to_vec();
-        shape[axis] = inputs.iter().map(|input| input.shape()[axis]).sum();
-        let to = inputs[0].beside(self.name(), inputs[0].dtype, &shape)?;
+    fn run(&self, inputs: &[&Array], inferred: &Inferred<usize>, _out: Out) -> Result<Array> {
+        let axis = inferred.found;
+        let to = inputs[0].fresh(self.name(), &inferred.meta)?;
         let mut start = 0;
         for input in inputs {
             let len = input.shape()[axis];
-            let part = Slice::new(start as i64, (start + len) as i64, 1).resolve(shape[axis]);
-            let part = part.unwrap_or_else(|| unreachable!("the step is 1"));
+            let part = ResolvedSlice::run(start, len);
             device::copy(&to.with_layout(to.layout.slice(axis, part)), input)?;
             start += len;
         }
         Ok(to)
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        let axis = axis_of(self.name(), "axis", self.axis, rule.g().rank())?;
+    fn grad(&self, rule: &Rule<'_>, found: &usize) -> Result<Grads> {
+        let axis = *found;
         rule.each(|k| {
             let before: Dims = (0..k).map(|k| rule.shape(k)[axis]).collect();
             rule.g().block(&Block::after(&before, axis, rule.shape(k))).map(Some)
@@ -82,7 +102,7 @@ impl Tensor {
     /// No tensors, shapes or dtypes that differ, an axis out of range.
     #[track_caller]
     pub fn concat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
-        apply(Concat { name: Name("concat"), axis }, tensors)
+        apply(Concat { name: Caller(&CONCAT), axis }, tensors)
     }
 
     /// The tensors along a new axis before `axis`; sizes and dtypes are the same.
@@ -91,13 +111,13 @@ impl Tensor {
     /// No tensors, shapes or dtypes that differ, an axis out of range.
     #[track_caller]
     pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
-        let op = "stack";
+        let op = STACK.name;
         let rank = tensors.first().map_or(0, |tensor| tensor.rank()) + 1;
         let axis = axis_of(op, "axis", axis, rank)?;
         let rows = tensors
             .iter()
-            .map(|tensor| tensor.fitting(op, "x", &tensors[0].dims())?.merged(axis, 0));
+            .map(|tensor| tensor.fitting(&STACK, "x", &tensors[0].dims())?.merged(axis, 0));
         let rows = rows.collect::<Result<Vec<Tensor>>>()?;
-        apply(Concat { name: Name(op), axis: axis as i64 }, &rows.iter().collect::<Vec<_>>())
+        apply(Concat { name: Caller(&STACK), axis: axis as i64 }, &rows.iter().collect::<Vec<_>>())
     }
 }

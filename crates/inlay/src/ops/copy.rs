@@ -3,28 +3,37 @@
 use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::{Grads, Rule};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    COPY = "copy"(x: Tensor);
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Copy;
 
 impl Op for Copy {
-    fn name(&self) -> &'static str {
-        "copy"
+    type Inputs = Inputs<1>;
+    type Found = ();
+
+    fn operation(&self) -> &'static Operation {
+        &COPY
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        Ok(inputs[0].clone())
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
+        Inferred::only(x.clone())
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        device::to_contiguous(self.name(), inputs[0])
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
+        device::to_contiguous(self.name(), x)
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|_| Ok(Some(rule.g().clone())))
     }
 }

@@ -3,8 +3,69 @@
 use inlay_core::{DType, Error, Kind, Meta, Result};
 
 use super::stretch::BroadcastTo;
+use crate::declare::declare;
 use crate::funnel::apply_on;
-use crate::{Scalar, Tensor, current_device};
+use crate::{Device, Scalar, Tensor, current_device, with_device};
+
+declare! {
+    /// A tensor of zeros.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.zeros([2])
+    /// Tensor([0., 0.], shape=[2], dtype=float32)
+    ZEROS = "zeros"(shape: Sizes, dtype: Type = float32, *, device: MaybeDevice = None)
+        -> Tensor
+        => on(device, || Tensor::zeros(&shape, dtype));
+
+    /// A tensor of ones.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.ones([2], dtype='int64')
+    /// Tensor([1, 1], shape=[2], dtype=int64)
+    ONES = "ones"(shape: Sizes, dtype: Type = float32, *, device: MaybeDevice = None)
+        -> Tensor
+        => on(device, || Tensor::ones(&shape, dtype));
+
+    /// A tensor of one value.
+    ///
+    /// Without a dtype it is int64, float32, complex64 or bool, by the kind of number.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.full([2], 7)
+    /// Tensor([7, 7], shape=[2], dtype=int64)
+    FULL = "full"(
+        shape: Sizes, fill_value: Number, dtype: MaybeType = None, *, device: MaybeDevice = None
+    )
+        -> Tensor
+        => {
+            let dtype = dtype.unwrap_or(fill_value.dtype());
+            on(device, || Tensor::full(&shape, fill_value, dtype))
+        };
+
+    /// ``start, start + step, ...`` before `end`; with one argument, ``0, 1, ...`` before it.
+    ///
+    /// Without a dtype it is int64 if all three are integers, else float32.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.arange(1, 6, 2)
+    /// Tensor([1, 3, 5], shape=[3], dtype=int64)
+    ARANGE = "arange"(
+        start: MaybeNumber = 0, end: MaybeNumber = None, step: MaybeNumber = 1,
+        dtype: MaybeType = None, *, device: MaybeDevice = None
+    )
+        -> Tensor
+        => {
+            let zero = Scalar::from(0);
+            let (start, end) = match end {
+                Some(end) => (start.unwrap_or(zero), end),
+                None => (zero, start.unwrap_or(zero)),
+            };
+            let step = step.unwrap_or(Scalar::from(1));
+            let natural = [start, end, step].map(Scalar::dtype).into_iter();
+            let dtype = dtype.unwrap_or(natural.fold(DType::I64, DType::max));
+            on(device, || Tensor::arange(start, end, step, dtype))
+        };
+}
 
 impl Tensor {
     /// A tensor of one value everywhere.
@@ -13,7 +74,7 @@ impl Tensor {
     /// A value that the dtype does not take, a shape that does not fit in memory.
     #[track_caller]
     pub fn full(shape: &[usize], value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
-        filled("full", shape, value.into(), dtype)
+        filled(FULL.name, shape, value.into(), dtype)
     }
 
     /// Zeros.
@@ -22,7 +83,7 @@ impl Tensor {
     /// A shape that does not fit in memory.
     #[track_caller]
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor> {
-        filled("zeros", shape, Scalar::Bool(false), dtype)
+        filled(ZEROS.name, shape, Scalar::Bool(false), dtype)
     }
 
     /// Ones.
@@ -31,7 +92,7 @@ impl Tensor {
     /// A shape that does not fit in memory.
     #[track_caller]
     pub fn ones(shape: &[usize], dtype: DType) -> Result<Tensor> {
-        filled("ones", shape, Scalar::Bool(true), dtype)
+        filled(ONES.name, shape, Scalar::Bool(true), dtype)
     }
 
     /// `start, start + step, …` before `end`, in a real dtype.
@@ -49,15 +110,23 @@ impl Tensor {
     }
 }
 
+/// Makes a tensor on `device`, or where the current device is.
+pub(super) fn on(
+    device: Option<Device>,
+    make: impl FnOnce() -> Result<Tensor>,
+) -> Result<Tensor> {
+    with_device(device.unwrap_or_else(current_device), make)?
+}
+
 fn filled(op: &'static str, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
-    // Named here, so that a size that can't be is an error of this operation.
+    // Checked here, so that a size that can't be is an error of this operation.
     inlay_core::Layout::contiguous(op, shape, dtype.size())?;
     let value = value.to_tensor(op, "fill_value", dtype)?;
     let shape = Meta::known(dtype, shape).shape;
     apply_on(current_device(), BroadcastTo::new(&shape), &[&value])?.copy()
 }
 
-const OP: &str = "arange";
+const OP: &str = ARANGE.name;
 
 fn arange(bounds: [Scalar; 3], dtype: DType) -> Result<Tensor> {
     if !matches!(dtype.kind(), Kind::Integer | Kind::Float) {

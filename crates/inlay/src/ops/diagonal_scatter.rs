@@ -3,20 +3,64 @@
 use inlay_core::{Dims, Error, Layout, Meta, Result, axis_of};
 use serde::{Deserialize, Serialize};
 
-use super::region::{Read, Region, Write};
+use super::region::{ReadRegion, Region, WriteRegion};
 use crate::Tensor;
+use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
+
+declare! {
+    /// Write `src` onto a diagonal of `input`.
+    ///
+    /// Args:
+    ///     input: the tensor to start from, of at least two dimensions.
+    ///     src: of input's dtype, and of the shape of ``diagonal(input, offset, axis1, axis2)``: the
+    ///         two axes dropped, the diagonal's length last.
+    ///     offset: above the main diagonal if positive, below if negative. Past the edge the diagonal
+    ///         is empty, and so must `src` be.
+    ///     axis1, axis2: the axes of the rows and of the columns.
+    ///     name: the label of the node in a static graph.
+    ///
+    /// Returns:
+    ///     A fresh tensor, or a NumPy array if no argument was a Tensor.
+    ///
+    /// Raises:
+    ///     ValueError: a shape that does not fit, fewer than two dimensions, equal axes.
+    ///     IndexError: an axis out of range.
+    ///     TypeError: dtypes that differ.
+    ///
+    /// >>> import inlay, numpy as np
+    /// >>> inlay.diagonal_scatter(np.zeros((3, 3), dtype=int), [1, 2], offset=1)
+    /// array([[0, 1, 0],
+    ///        [0, 0, 2],
+    ///        [0, 0, 0]])
+    DIAGONAL_SCATTER = "diagonal_scatter"(
+        input: Tensor, src: Like, offset: Bound = 0, axis1: Int = 0, axis2: Int = 1,
+        name: Label = None
+    )
+        gradients [input, src]
+        twin out => out.apply(WriteRegion(Diagonal { offset, axis1, axis2 }), &[input, src]);
+
+    /// The diagonal of two axes, as a view: both dropped, the diagonal's length last.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.diagonal([[1, 2, 3], [4, 5, 6]], offset=1)
+    /// array([2, 6])
+    DIAGONAL = "diagonal"(x: Tensor, offset: Bound = 0, axis1: Int = 0, axis2: Int = 1)
+        -> View
+        gradients [x]
+        => x.diagonal(Diagonal { offset, axis1, axis2 });
+}
 
 /// The diagonal of two axes.
 ///
 /// ```
-/// use inlay::DiagonalScatter;
+/// use inlay::Diagonal;
 ///
-/// let above = DiagonalScatter { offset: 1, ..DiagonalScatter::default() };
-/// let batched = DiagonalScatter { axis1: -2, axis2: -1, ..DiagonalScatter::default() };
+/// let above = Diagonal { offset: 1, ..Diagonal::default() };
+/// let batched = Diagonal { axis1: -2, axis2: -1, ..Diagonal::default() };
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct DiagonalScatter {
+pub struct Diagonal {
     /// How far above the main diagonal, or if negative below.
     pub offset: i64,
     /// The axis of the rows.
@@ -25,42 +69,40 @@ pub struct DiagonalScatter {
     pub axis2: i64,
 }
 
-impl Default for DiagonalScatter {
+/// Where [`Tensor::diagonal_scatter`] writes.
+pub type DiagonalScatter = Diagonal;
+
+impl Default for Diagonal {
     fn default() -> Self {
-        DiagonalScatter { offset: 0, axis1: 0, axis2: 1 }
+        Diagonal { offset: 0, axis1: 0, axis2: 1 }
     }
 }
 
-impl DiagonalScatter {
-    fn axes(&self, op: &'static str, rank: usize) -> Result<(usize, usize)> {
-        let axis1 = axis_of(op, "axis1", self.axis1, rank)?;
-        let axis2 = axis_of(op, "axis2", self.axis2, rank)?;
+impl Region for Diagonal {
+    /// Both axes from the front.
+    type Found = (usize, usize);
+
+    fn reader(&self) -> &'static Operation {
+        &DIAGONAL
+    }
+
+    fn writer(&self) -> &'static Operation {
+        &DIAGONAL_SCATTER
+    }
+
+    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<(Dims, Self::Found)> {
+        x.expect_rank_at_least(op, arg, 2)?;
+        let axis1 = axis_of(op, "axis1", self.axis1, x.rank())?;
+        let axis2 = axis_of(op, "axis2", self.axis2, x.rank())?;
         if axis1 == axis2 {
             let (got, expected) = (self.axis2.to_string(), "another axis than axis1".into());
             return Err(Error::Argument { op, arg: "axis2", got, expected });
         }
-        Ok((axis1, axis2))
-    }
-}
-
-impl Region for DiagonalScatter {
-    fn read_name(&self) -> &'static str {
-        "diagonal"
+        Ok((x.diagonal(self.offset, axis1, axis2), (axis1, axis2)))
     }
 
-    fn write_name(&self) -> (&'static str, &'static str, &'static str) {
-        ("diagonal_scatter", "input", "src")
-    }
-
-    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<Dims> {
-        x.expect_rank_at_least(op, arg, 2)?;
-        let (axis1, axis2) = self.axes(op, x.rank())?;
-        Ok(x.diagonal(self.offset, axis1, axis2))
-    }
-
-    fn layout(&self, x: &Layout) -> Result<Layout> {
-        let (axis1, axis2) = self.axes(self.read_name(), x.rank())?;
-        Ok(x.diagonal(self.offset, axis1, axis2))
+    fn layout(&self, &(axis1, axis2): &Self::Found, x: &Layout) -> Layout {
+        x.diagonal(self.offset, axis1, axis2)
     }
 }
 
@@ -81,7 +123,7 @@ impl Tensor {
     /// the same.
     #[track_caller]
     pub fn diagonal_scatter(&self, src: &Tensor, at: DiagonalScatter) -> Result<Tensor> {
-        apply(Write(at), &[self, src])
+        apply(WriteRegion(at), &[self, src])
     }
 
     /// [`Tensor::diagonal_scatter`] in place.
@@ -90,7 +132,7 @@ impl Tensor {
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     #[track_caller]
     pub fn diagonal_scatter_(&self, src: &Tensor, at: DiagonalScatter) -> Result<&Self> {
-        apply_in_place(Write(at), self, &[src]).map(|()| self)
+        apply_in_place(WriteRegion(at), &[self, src]).map(|_| self)
     }
 
     /// The diagonal `at`, as a view.
@@ -98,7 +140,7 @@ impl Tensor {
     /// # Errors
     /// Fewer than two dimensions, axes that are out of range or the same.
     #[track_caller]
-    pub fn diagonal(&self, at: DiagonalScatter) -> Result<Tensor> {
-        apply(Read(at), &[self])
+    pub fn diagonal(&self, at: Diagonal) -> Result<Tensor> {
+        apply(ReadRegion(at), &[self])
     }
 }

@@ -5,13 +5,21 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::index_select::IndexSelect;
-use super::operation::Name;
-use super::region::{Read, Region, Write};
+use super::names::Caller;
+use super::region::{ReadRegion, Region, WriteRegion};
 use super::select_scatter::position_of;
-use super::slice_scatter::zero_step;
+use super::slice_scatter::{selected, zero_step};
+use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
-use crate::graph::within;
-use crate::{DType, Scatter, Tensor, is_grad_enabled};
+use crate::site::within;
+use crate::tape::is_grad_enabled;
+use crate::{DType, Scatter, Tensor};
+
+declare! {
+    GETITEM = "getitem"(x: Tensor, index: Index);
+
+    SETITEM = "setitem"(x: Tensor, index: Index, value: Like);
+}
 
 /// One part of an index expression.
 #[derive(Clone, Debug)]
@@ -34,7 +42,7 @@ pub enum Item {
 pub(crate) struct Basic(SmallVec<[Plain; 6]>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-enum Plain {
+pub(crate) enum Plain {
     At(i64),
     Slice(Slice),
     Ellipsis,
@@ -80,18 +88,22 @@ impl Basic {
 }
 
 impl Region for Basic {
-    fn read_name(&self) -> &'static str {
-        "getitem"
+    /// The items, with whole axes in the place of the ellipsis.
+    type Found = SmallVec<[Plain; 6]>;
+
+    fn reader(&self) -> &'static Operation {
+        &GETITEM
     }
 
-    fn write_name(&self) -> (&'static str, &'static str, &'static str) {
-        ("setitem", "x", "value")
+    fn writer(&self) -> &'static Operation {
+        &SETITEM
     }
 
-    fn shape(&self, op: &'static str, _arg: &'static str, x: &Meta) -> Result<Dims> {
+    fn shape(&self, op: &'static str, _arg: &'static str, x: &Meta) -> Result<(Dims, Self::Found)> {
         let mut shape = Dims::new();
         let mut axis = 0;
-        for item in self.expand(op, x.rank())? {
+        let items = self.expand(op, x.rank())?;
+        for &item in &items {
             match item {
                 Plain::NewAxis => shape.push(Dim::Known(1)),
                 Plain::At(index) => {
@@ -102,7 +114,7 @@ impl Region for Basic {
                 }
                 Plain::Slice(slice) => {
                     slice.resolve(0).ok_or_else(|| zero_step(op))?;
-                    let len = |size| slice.resolve(size).map_or(0, |slice| slice.len);
+                    let len = |size| selected(slice, size).len;
                     let whole = slice == Slice::ALL;
                     shape.push(if whole { x.shape[axis] } else { x.shape[axis].map(len) });
                     axis += 1;
@@ -110,33 +122,34 @@ impl Region for Basic {
                 Plain::Ellipsis => {}
             }
         }
-        Ok(shape)
+        Ok((shape, items))
     }
 
-    fn layout(&self, x: &Layout) -> Result<Layout> {
-        let op = self.read_name();
+    fn layout(&self, items: &Self::Found, x: &Layout) -> Layout {
         let mut layout = x.clone();
         // `at` counts axes of the result, `axis` those of x.
         let (mut at, mut axis) = (0, 0);
-        for item in self.expand(op, x.rank())? {
+        for &item in items {
             match item {
                 Plain::NewAxis => {
                     layout = layout.insert_axis(at);
                     at += 1;
                 }
                 Plain::At(index) => {
-                    layout = layout.select(at, position_of(op, index, axis, x.shape()[axis])?);
+                    // Inference has seen that it is in range.
+                    let size = x.shape()[axis];
+                    let position = if index < 0 { index + size as i64 } else { index };
+                    layout = layout.select(at, position as usize);
                     axis += 1;
                 }
                 Plain::Slice(slice) => {
-                    let slice = slice.resolve(x.shape()[axis]).ok_or_else(|| zero_step(op))?;
-                    layout = layout.slice(at, slice);
+                    layout = layout.slice(at, selected(slice, x.shape()[axis]));
                     (at, axis) = (at + 1, axis + 1);
                 }
                 Plain::Ellipsis => {}
             }
         }
-        Ok(layout)
+        layout
     }
 }
 
@@ -190,17 +203,17 @@ impl Parts {
 
 /// The view's axes `axis..` that a tensor index covers made one, and its positions on that one.
 fn positions(
-    op: &'static str,
+    operation: &'static Operation,
     view: &Tensor,
     tensor: &Tensor,
     axis: usize,
 ) -> Result<(Tensor, Tensor, Dims)> {
-    let tensor = &tensor.beside(op, "index", view, "x")?;
+    let tensor = &tensor.beside(operation.name, "index", view, "x")?;
     if tensor.dtype() != DType::Bool {
         let flat = tensor.reshape(&[-1])?;
         return Ok((view.clone(), flat, tensor.dims()));
     }
-    let mask = tensor.fitting(op, "mask", &view.dims()[axis..axis + tensor.rank()])?;
+    let mask = tensor.fitting(operation, "mask", &view.dims()[axis..axis + tensor.rank()])?;
     let merged = view.merged(axis, tensor.rank())?;
     let found = mask.true_places()?;
     let shape = found.dims();
@@ -222,12 +235,12 @@ impl Tensor {
     /// More items than dimensions, positions out of range, a step of 0, a mask of another shape.
     #[track_caller]
     pub fn index(&self, items: &[Item]) -> Result<Tensor> {
-        let op = "getitem";
-        let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
-        let view = apply(Read(basic), &[self])?;
+        let Parts { basic, tensor } = Parts::new(GETITEM.name, items, self.rank())?;
+        let view = apply(ReadRegion(basic), &[self])?;
         let Some((tensor, axis)) = tensor else { return Ok(view) };
-        let (view, index, shape) = positions(op, &view, &tensor, axis)?;
-        let rows = apply(IndexSelect { name: Name(op), axis: axis as i64 }, &[&view, &index])?;
+        let (view, index, shape) = positions(&GETITEM, &view, &tensor, axis)?;
+        let select = IndexSelect { name: Caller(&GETITEM), axis: axis as i64 };
+        let rows = apply(select, &[&view, &index])?;
         rows.shaped(&around(&view, axis, 1, &shape))
     }
 
@@ -238,25 +251,25 @@ impl Tensor {
     /// read-only or overlaps itself. Then nothing was written.
     #[track_caller]
     pub fn assign(&self, items: &[Item], value: &Tensor) -> Result<()> {
-        within("setitem", || self.write_item(items, value))
+        within(SETITEM.name, || self.write_item(items, value))
     }
 
     fn write_item(&self, items: &[Item], value: &Tensor) -> Result<()> {
-        let op = "setitem";
+        let op = SETITEM.name;
         value.meta().expect_dtype_of(op, "value", &self.meta(), "x")?;
         let value = &value.beside(op, "value", self, "x")?;
         let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
         let Some((tensor, axis)) = tensor else {
             // In a program the sizes of the part are those of a node.
-            let mut shape = basic.shape(op, "x", &self.meta())?;
+            let (mut shape, _) = basic.shape(op, "x", &self.meta())?;
             if self.is_symbolic() {
-                shape = apply(Read(basic.clone()), &[self])?.dims();
+                shape = apply(ReadRegion(basic.clone()), &[self])?.dims();
             }
             let value = stretched(value, &shape)?;
-            return apply_in_place(Write(basic), self, &[&value]);
+            return apply_in_place(WriteRegion(basic), &[self, &value]).map(drop);
         };
         self.expect_target(op, "x")?;
-        let view = apply(Read(basic.clone()), &[self])?;
+        let view = apply(ReadRegion(basic.clone()), &[self])?;
         let write: Box<dyn Fn(bool) -> Result<Tensor>> = if tensor.dtype() == DType::Bool {
             let (mask, value) = masked(&view, &tensor, axis, value)?;
             let view = view.clone();
@@ -265,10 +278,10 @@ impl Tensor {
                 false => view.masked_scatter(&mask, &value),
             })
         } else {
-            let (view, index, shape) = positions(op, &view, &tensor, axis)?;
+            let (view, index, shape) = positions(&SETITEM, &view, &tensor, axis)?;
             let value = stretched(value, &around(&view, axis, 1, &shape))?;
             let rows = value.merged(axis, shape.len())?;
-            let how = Scatter::overwrite().axis(axis as i64).named(op, "value");
+            let how = Scatter::overwrite().axis(axis as i64).called(&SETITEM);
             Box::new(move |in_place| match in_place {
                 true => view.scatter_(&index, &rows, how).cloned(),
                 false => view.scatter(&index, &rows, how),
@@ -277,7 +290,7 @@ impl Tensor {
         let tracked = !self.stop_gradient() || !value.stop_gradient();
         if self.is_symbolic() || (tracked && is_grad_enabled()) {
             // The tape sees writes to the tensor itself, not to a view of it.
-            return apply_in_place(Write(basic), self, &[&write(false)?]);
+            return apply_in_place(WriteRegion(basic), &[self, &write(false)?]).map(drop);
         }
         write(true).map(drop)
     }
@@ -286,9 +299,8 @@ impl Tensor {
 /// Mask and value for a write to the true places of a mask over the axes `axis..` of a view, in the
 /// view's own order: the mask's axes where they are, whole axes around.
 fn masked(view: &Tensor, mask: &Tensor, axis: usize, value: &Tensor) -> Result<(Tensor, Tensor)> {
-    let op = "setitem";
-    let mask = &mask.beside(op, "mask", view, "x")?;
-    let mask = &mask.fitting(op, "mask", &view.dims()[axis..axis + mask.rank()])?;
+    let mask = &mask.beside(SETITEM.name, "mask", view, "x")?;
+    let mask = &mask.fitting(&SETITEM, "mask", &view.dims()[axis..axis + mask.rank()])?;
     let ones = match mask.is_symbolic() {
         true => mask.true_places()?.dims()[0],
         false => Dim::Known(mask.sum(None, false)?.to_vec::<i64>()?[0] as usize),
@@ -313,5 +325,5 @@ fn stretched(value: &Tensor, shape: &[Dim]) -> Result<Tensor> {
         true if extra > 0 => value.shaped(&value.dims()[extra..])?,
         _ => value.clone(),
     };
-    value.stretched_for("setitem", "value", shape)
+    value.stretched_for(&SETITEM, "value", shape)
 }

@@ -6,10 +6,28 @@ use serde::{Deserialize, Serialize};
 use super::broadcast::{expect_single, stretch};
 use super::index_select::expect_vector_index;
 use super::masked_fill::Fill;
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply, apply_in_place};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::{apply, apply_in_place};
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// Write one value to the rows along `axis` that a 1-D index names.
+    ///
+    /// `value` is a number that x's dtype takes, or a 0-D tensor of that dtype.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.index_fill([[1, 2], [3, 4]], [0], 1, 9)
+    /// array([[9, 2],
+    ///        [9, 4]])
+    INDEX_FILL = "index_fill"(
+        x: Tensor, index: Index, axis: Int, value: Like, name: Label = None
+    )
+        gradients [x, value]
+        twin out => out.apply(IndexFill { axis }, &[x, index, value]);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct IndexFill {
@@ -17,28 +35,26 @@ pub(crate) struct IndexFill {
 }
 
 impl Op for IndexFill {
-    fn name(&self) -> &'static str {
-        "index_fill"
+    type Inputs = Inputs<3>;
+    type Found = usize;
+    const WRITES: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &INDEX_FILL
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["x", "index", "value"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, index, value] = inputs else { unreachable!("three inputs") };
+    fn infer(&self, [x, index, value]: &[Meta; 3]) -> Result<Inferred<usize>> {
         x.expect_rank_at_least(self.name(), "x", 1)?;
-        axis_of(self.name(), "axis", self.axis, x.rank())?;
+        let axis = axis_of(self.name(), "axis", self.axis, x.rank())?;
         expect_vector_index(self.name(), index)?;
         value.expect_dtype_of(self.name(), "value", x, "x")?;
         expect_single(self.name(), value)?;
-        Ok(x.clone())
+        Inferred::new(x.clone(), axis)
     }
 
-    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
-        let [x, index, value] = inputs else { unreachable!("three inputs") };
+    fn run(&self, [x, index, value]: &[&Array; 3], inferred: &Inferred<usize>, out: Out) -> Result<Array> {
         let op = self.name();
-        let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
+        let axis = inferred.found;
         let shape = resized(x.shape(), axis, index.layout.numel());
         let rows = stretch(op, "value", value, &shape)?;
         let (to, base) = out.of(op, x)?;
@@ -46,21 +62,17 @@ impl Op for IndexFill {
         Ok(to)
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn saves(&self) -> Saves {
         Saves::inputs(&[1])
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        let (g, index) = (rule.g(), rule.input(1)?);
+    fn grad(&self, rule: &Rule<'_>, found: &usize) -> Result<Grads> {
+        let (g, index, axis) = (rule.g(), rule.input(1)?, *found as i64);
         rule.each(|k| match k {
-            0 => g.index_fill(&index, self.axis, 0).map(Some),
+            0 => g.index_fill(&index, axis, 0).map(Some),
             _ => {
                 // Every place that is named counts once, however often it is named.
-                let named = named_places(g, &index, self.axis)?;
+                let named = named_places(g, &index, axis)?;
                 g.masked_select(&named)?.sum(None, false).map(Some)
             }
         })
@@ -68,11 +80,10 @@ impl Op for IndexFill {
 }
 
 /// Which positions of an axis of `x` an index names, as a mask that stretches to `x`.
-pub(super) fn named_places(x: &Tensor, index: &Tensor, axis: i64) -> Result<Tensor> {
-    let axis = axis_of("index_fill", "axis", axis, x.rank())?;
+fn named_places(x: &Tensor, index: &Tensor, axis: i64) -> Result<Tensor> {
     let mut shape = Dims::from_elem(Dim::Known(1), x.rank());
-    shape[axis] = x.dims()[axis];
-    x.filled(&shape, false, DType::Bool)?.index_fill(index, axis as i64, true)
+    shape[axis as usize] = x.dims()[axis as usize];
+    x.filled(&shape, false, DType::Bool)?.index_fill(index, axis, true)
 }
 
 impl Tensor {
@@ -105,6 +116,6 @@ impl Tensor {
         value: impl Into<Fill<'a>>,
     ) -> Result<&Self> {
         let value = value.into().tensor("index_fill", self)?;
-        apply_in_place(IndexFill { axis }, self, &[index, &value]).map(|()| self)
+        apply_in_place(IndexFill { axis }, &[self, index, &value]).map(|_| self)
     }
 }

@@ -3,16 +3,31 @@
 use inlay_core::{Error, Meta, Reduce, Result, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
-use super::operation::Name;
+use super::names::Caller;
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Scatter, Tensor, device};
+
+declare! {
+    /// The rows along `axis` at the positions of a 1-D index, in its order.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.index_select([[1, 2], [3, 4]], [1, 1, -2])
+    /// array([[3, 4],
+    ///        [3, 4],
+    ///        [1, 2]])
+    INDEX_SELECT = "index_select"(x: Tensor, index: Index, axis: Int = 0, name: Label = None)
+        gradients [x]
+        => x.index_select(index, axis);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct IndexSelect {
     /// What the user called.
-    pub(super) name: Name,
+    pub(super) name: Caller,
     pub(super) axis: i64,
 }
 
@@ -26,28 +41,25 @@ pub(super) fn expect_vector_index(op: &'static str, index: &Meta) -> Result<()> 
 }
 
 impl Op for IndexSelect {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<2>;
+    type Found = usize;
+
+    fn operation(&self) -> &'static Operation {
         self.name.0
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["x", "index"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, index] = inputs else { unreachable!("two inputs") };
+    fn infer(&self, [x, index]: &[Meta; 2]) -> Result<Inferred<usize>> {
         x.expect_rank_at_least(self.name(), "x", 1)?;
         let axis = axis_of(self.name(), "axis", self.axis, x.rank())?;
         expect_vector_index(self.name(), index)?;
         let mut shape = x.shape.clone();
         shape[axis] = index.shape[0];
-        Ok(x.with_shape(shape))
+        Inferred::new(x.with_shape(shape), axis)
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x, index] = inputs else { unreachable!("two inputs") };
+    fn run(&self, [x, index]: &[&Array; 2], inferred: &Inferred<usize>, _out: Out) -> Result<Array> {
         let op = self.name();
-        let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
+        let axis = inferred.found;
         let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
         let shape = resized(x.shape(), axis, index.layout.numel());
         let to = x.beside(op, x.dtype, &shape)?;
@@ -59,8 +71,8 @@ impl Op for IndexSelect {
         Saves::inputs(&[1])
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        let how = Scatter::reduce(Reduce::Sum).axis(self.axis);
+    fn grad(&self, rule: &Rule<'_>, found: &usize) -> Result<Grads> {
+        let how = Scatter::reduce(Reduce::Sum).axis(*found as i64);
         rule.each(|k| rule.zeros(k)?.scatter(&rule.input(1)?, rule.g(), how).map(Some))
     }
 }
@@ -72,6 +84,6 @@ impl Tensor {
     /// An index that is not 1-D or not of integers, an axis or an index out of range.
     #[track_caller]
     pub fn index_select(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
-        apply(IndexSelect { name: Name("index_select"), axis }, &[self, index])
+        apply(IndexSelect { name: Caller(&INDEX_SELECT), axis }, &[self, index])
     }
 }

@@ -6,33 +6,46 @@ use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{expect_mask_for, expect_single, stretch};
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply, apply_in_place};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::{apply, apply_in_place};
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Scalar, Tensor, device};
+
+declare! {
+    /// Write one value to the true places of `mask`, which is bool and broadcasts to x's shape.
+    ///
+    /// `value` is a number that x's dtype takes, or a 0-D tensor of that dtype.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.masked_fill([1, 2, 3], [True, False, True], 0)
+    /// array([0, 2, 0])
+    MASKED_FILL = "masked_fill"(x: Tensor, mask: Mask, value: Like, name: Label = None)
+        gradients [x, value]
+        twin out => out.apply(MaskedFill, &[x, mask, value]);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct MaskedFill;
 
 impl Op for MaskedFill {
-    fn name(&self) -> &'static str {
-        "masked_fill"
+    type Inputs = Inputs<3>;
+    type Found = ();
+    const WRITES: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &MASKED_FILL
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["x", "mask", "value"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, mask, value] = inputs else { unreachable!("three inputs") };
+    fn infer(&self, [x, mask, value]: &[Meta; 3]) -> Result<Inferred<()>> {
         expect_mask_for(self.name(), mask, x)?;
         value.expect_dtype_of(self.name(), "value", x, "x")?;
         expect_single(self.name(), value)?;
-        Ok(x.clone())
+        Inferred::only(x.clone())
     }
 
-    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
-        let [x, mask, value] = inputs else { unreachable!("three inputs") };
+    fn run(&self, [x, mask, value]: &[&Array; 3], _: &Inferred<()>, out: Out) -> Result<Array> {
         let op = self.name();
         let mask = stretch(op, "mask", mask, x.shape())?;
         let value = stretch(op, "value", value, x.shape())?;
@@ -41,15 +54,11 @@ impl Op for MaskedFill {
         Ok(to)
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn saves(&self) -> Saves {
         Saves::inputs(&[1])
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let mask = rule.input(1)?;
         rule.each(|k| match k {
             0 => rule.g().masked_fill(&mask, 0).map(Some),
@@ -76,7 +85,7 @@ impl Tensor {
     #[track_caller]
     pub fn masked_fill_<'a>(&self, mask: &Tensor, value: impl Into<Fill<'a>>) -> Result<&Self> {
         let value = value.into().tensor("masked_fill", self)?;
-        apply_in_place(MaskedFill, self, &[mask, &value]).map(|()| self)
+        apply_in_place(MaskedFill, &[self, mask, &value]).map(|_| self)
     }
 }
 

@@ -4,36 +4,63 @@ use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{expect_mask_for, stretch};
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply, apply_in_place};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::{apply, apply_in_place};
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// Write the elements of `source`, in order, to the true places of `mask`.
+    ///
+    /// The k-th true place of the mask, in row-major order, takes the k-th element of the source, in
+    /// row-major order.
+    ///
+    /// Args:
+    ///     input: the tensor to start from.
+    ///     mask: bool; broadcasts to input's shape.
+    ///     source: of input's dtype, any shape, and at least as many elements as the mask selects.
+    ///     name: the label of the node in a static graph.
+    ///
+    /// Returns:
+    ///     A fresh tensor, or a NumPy array if no argument was a Tensor.
+    ///
+    /// Raises:
+    ///     ValueError: a mask that does not broadcast, a source with too few elements.
+    ///     TypeError: a mask that is not bool, dtypes that differ.
+    ///
+    /// >>> import inlay, numpy as np
+    /// >>> x = np.zeros((2, 3), dtype=int)
+    /// >>> inlay.masked_scatter(x, [[True, False, True], [False, True, False]], [1, 2, 3, 4])
+    /// array([[1, 0, 2],
+    ///        [0, 3, 0]])
+    MASKED_SCATTER = "masked_scatter"(
+        input: Tensor, mask: Mask, source: Like, name: Label = None
+    )
+        gradients [input, source]
+        twin out => out.apply(MaskedScatter, &[input, mask, source]);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct MaskedScatter;
 
 impl Op for MaskedScatter {
-    fn name(&self) -> &'static str {
-        "masked_scatter"
+    type Inputs = Inputs<3>;
+    type Found = ();
+    const WRITES: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &MASKED_SCATTER
     }
 
-    fn target(&self) -> &'static str {
-        "input"
-    }
-
-    fn arg(&self, k: usize) -> String {
-        ["input", "mask", "source"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, mask, source] = inputs else { unreachable!("three inputs") };
+    fn infer(&self, [x, mask, source]: &[Meta; 3]) -> Result<Inferred<()>> {
         expect_mask_for(self.name(), mask, x)?;
         source.expect_dtype_of(self.name(), "source", x, "input")?;
-        Ok(x.clone())
+        Inferred::only(x.clone())
     }
 
-    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
-        let [x, mask, source] = inputs else { unreachable!("three inputs") };
+    fn run(&self, [x, mask, source]: &[&Array; 3], _: &Inferred<()>, out: Out) -> Result<Array> {
         let op = self.name();
         let mask = stretch(op, "mask", mask, x.shape())?;
         let bits = device::bits(&mask)?;
@@ -50,15 +77,11 @@ impl Op for MaskedScatter {
         Ok(to)
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn saves(&self) -> Saves {
         Saves::inputs(&[1])
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let mask = rule.input(1)?;
         rule.each(|k| match k {
             0 => rule.g().masked_fill(&mask, 0).map(Some),
@@ -102,6 +125,6 @@ impl Tensor {
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     #[track_caller]
     pub fn masked_scatter_(&self, mask: &Tensor, source: &Tensor) -> Result<&Self> {
-        apply_in_place(MaskedScatter, self, &[mask, source]).map(|()| self)
+        apply_in_place(MaskedScatter, &[self, mask, source]).map(|_| self)
     }
 }

@@ -5,32 +5,44 @@ use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::broadcast::{expect_mask_for, stretch};
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// The elements at the true places of `mask`, 1-D, in row-major order.
+    ///
+    /// The mask is bool and broadcasts to x's shape.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.masked_select([[1, 2], [3, 4]], [True, False])
+    /// array([1, 3])
+    MASKED_SELECT = "masked_select"(x: Tensor, mask: Mask, name: Label = None)
+        gradients [x]
+        => x.masked_select(mask);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct MaskedSelect;
 
 impl Op for MaskedSelect {
-    fn name(&self) -> &'static str {
-        "masked_select"
+    type Inputs = Inputs<2>;
+    type Found = ();
+
+    fn operation(&self) -> &'static Operation {
+        &MASKED_SELECT
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["x", "mask"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, mask] = inputs else { unreachable!("two inputs") };
+    fn infer(&self, [x, mask]: &[Meta; 2]) -> Result<Inferred<()>> {
         expect_mask_for(self.name(), mask, x)?;
         // How many are true is known only from the mask's values.
-        Ok(x.with_shape(smallvec![Dim::unknown()]))
+        Inferred::only(x.with_shape(smallvec![Dim::unknown()]))
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x, mask] = inputs else { unreachable!("two inputs") };
+    fn run(&self, [x, mask]: &[&Array; 2], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let mask = stretch(self.name(), "mask", mask, x.shape())?;
         let bits = device::bits(&mask)?;
         let to = x.beside(self.name(), x.dtype, &[bits.ones()?])?;
@@ -42,7 +54,7 @@ impl Op for MaskedSelect {
         Saves::inputs(&[1])
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let mask = rule.input(1)?;
         rule.each(|k| rule.zeros(k)?.masked_scatter(&mask, rule.g()).map(Some))
     }

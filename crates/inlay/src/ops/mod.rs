@@ -1,53 +1,166 @@
-//! The operations, one file each: what it accepts, what it does, and its methods of [`Tensor`].
-//!
-//! [`Tensor`]: crate::Tensor
+//! The operations, one file each: what it is (its declaration), what it accepts, what it does, and its
+//! methods of [`Tensor`](crate::Tensor).
 
-mod arithmetic;
-mod block;
 mod broadcast;
-mod cast;
-mod compare;
-mod concat;
-mod copy;
-mod create;
-mod diagonal_scatter;
-mod index;
-mod index_fill;
-mod index_select;
-mod masked_fill;
-mod masked_scatter;
-mod masked_select;
-mod nd;
-mod operation;
-mod products;
-mod put_along_axis;
-mod reduce;
-mod region;
-mod scan;
-mod scatter;
-mod scatter_grad;
-mod select_scatter;
+mod names;
 mod selected_scatter;
-mod shape;
-mod size;
-mod slice_scatter;
-mod stretch;
-mod take_along_axis;
+
 #[cfg(test)]
 mod tests;
-mod to_device;
-mod triangle;
-mod triangle_indices;
-mod unary;
-mod where_;
 
-pub(crate) use operation::Operation;
+use std::sync::LazyLock;
+
+use inlay_core::{Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::declare::Operation;
+use crate::op::AnyOp;
+
+pub(crate) use block::Block;
+pub(crate) use index_select::IndexSelect;
+pub(crate) use region::WriteRegion;
 pub(crate) use selected_scatter::SelectedScatter;
+pub(crate) use stretch::{BACKWARD, GRAD};
 
-pub use diagonal_scatter::DiagonalScatter;
+pub use diagonal_scatter::{Diagonal, DiagonalScatter};
 pub use index::Item;
 pub use masked_fill::Fill;
 pub use put_along_axis::PutAlongAxis;
 pub use scatter::Scatter;
 pub use select_scatter::SelectScatter;
-pub use slice_scatter::SliceScatter;
+pub use slice_scatter::{SliceScatter, Slices};
+
+/// An operation type that files can hold.
+struct Stored {
+    /// What files call it.
+    tag: &'static str,
+    /// The bytes of an operation, if it is of this type.
+    save: fn(&AnyOp) -> Option<Result<Vec<u8>>>,
+    load: fn(&[u8]) -> Result<AnyOp>,
+}
+
+/// Lists the files of operations. Behind each stand the types that programs hold, with the names that
+/// program files have for them. An operation that is made of others has none.
+///
+/// A file that is marked `helper` declares no operation.
+macro_rules! registry {
+    ($($file:ident $(: $helper:ident)? { $($tag:ident($type:ty)),* $(,)? })*) => {
+        $(mod $file;)*
+
+        static DECLARED: &[&[&Operation]] = &[$(registry!(@declared $file $($helper)?)),*];
+
+        static STORED: &[Stored] = &[$($(Stored {
+            tag: stringify!($tag),
+            save: |op| op.downcast::<$type>().map(to_bytes),
+            load: |bytes| from_bytes::<$type>(bytes).map(AnyOp::new),
+        },)*)*];
+    };
+    (@declared $file:ident helper) => {
+        &[]
+    };
+    (@declared $file:ident) => {
+        $file::OPERATIONS
+    };
+}
+
+registry! {
+    arithmetic { Arithmetic(arithmetic::Arith) }
+    block: helper { BlockScatter(WriteRegion<Block>), Block(region::ReadRegion<Block>) }
+    cast { Cast(cast::Cast) }
+    compare { Compare(compare::Compare) }
+    concat { Concat(concat::Concat) }
+    copy { Copy(copy::Copy) }
+    create {}
+    diagonal_scatter {
+        DiagonalScatter(WriteRegion<Diagonal>), Diagonal(region::ReadRegion<Diagonal>)
+    }
+    flat: helper { CheckedIndex(flat::CheckedIndex) }
+    index { SetItem(WriteRegion<index::Basic>), GetItem(region::ReadRegion<index::Basic>) }
+    index_add {}
+    index_fill { IndexFill(index_fill::IndexFill) }
+    index_put {}
+    index_select { IndexSelect(IndexSelect) }
+    masked_fill { MaskedFill(masked_fill::MaskedFill) }
+    masked_scatter { MaskedScatter(masked_scatter::MaskedScatter) }
+    masked_select { MaskedSelect(masked_select::MaskedSelect) }
+    products { Products(products::Products) }
+    put_along_axis { PutAlongAxis(PutAlongAxis) }
+    reduce { Reduction(reduce::Reduction) }
+    region: helper {}
+    scan { Neighbours(scan::Neighbours), Scan(scan::Scan) }
+    scatter { Scatter(Scatter) }
+    scatter_grad { Winners(scatter_grad::Winners) }
+    scatter_nd {}
+    select_scatter {
+        SelectScatter(WriteRegion<SelectScatter>), Select(region::ReadRegion<SelectScatter>)
+    }
+    shape { Reshape(shape::Reshape), Merge(shape::Merge), Transpose(shape::Transpose) }
+    size { Numbers(size::AxisNumbers), Count(size::Count) }
+    slice_scatter { SliceScatter(WriteRegion<Slices>), Slice(region::ReadRegion<Slices>) }
+    stretch {
+        BroadcastTo(stretch::BroadcastTo), ShrinkTo(stretch::ShrinkTo), Fit(stretch::Fit)
+    }
+    take_along_axis { TakeAlongAxis(take_along_axis::TakeAlongAxis) }
+    to_device {}
+    triangle { KeepTriangle(triangle::KeepTriangle) }
+    triangle_indices { TriangleIndices(triangle_indices::TriangleIndices) }
+    unary { Pointwise(unary::Pointwise), Real(unary::Real) }
+    where_ { Where(where_::Where) }
+}
+
+/// All declared operations, those that only other operations call among them.
+fn all() -> impl Iterator<Item = &'static Operation> {
+    DECLARED.iter().flat_map(|declared| declared.iter().copied())
+}
+
+/// The operations, by name: what each is called, what it takes and returns, and what it does.
+///
+/// ```
+/// let writes = inlay::operations().iter().filter(|op| op.twin.is_some());
+/// assert!(writes.map(|op| op.name).any(|name| name == "slice_scatter"));
+/// ```
+pub fn operations() -> &'static [&'static Operation] {
+    static TABLE: LazyLock<Vec<&Operation>> = LazyLock::new(|| {
+        let mut table: Vec<_> = all().filter(|operation| operation.body.is_some()).collect();
+        table.sort_by_key(|operation| operation.name);
+        table
+    });
+    &TABLE
+}
+
+fn failed(op: &'static str, error: &postcard::Error) -> Error {
+    Error::File { op, problem: error.to_string() }
+}
+
+fn to_bytes<T: Serialize>(op: &T) -> Result<Vec<u8>> {
+    postcard::to_allocvec(op).map_err(|error| failed("save", &error))
+}
+
+fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    let (op, rest) = postcard::take_from_bytes(bytes).map_err(|error| failed("load", &error))?;
+    match rest {
+        [] => Ok(op),
+        _ => Err(Error::File { op: "load", problem: "an operation is too long".into() }),
+    }
+}
+
+/// What a file holds of an operation: the tag of its type, and its bytes.
+pub(crate) fn save(op: &AnyOp) -> Result<(&'static str, Vec<u8>)> {
+    let saved = STORED.iter().find_map(|stored| Some((stored.tag, (stored.save)(op)?)));
+    match saved {
+        Some((tag, bytes)) => Ok((tag, bytes?)),
+        None => {
+            let problem = format!("{} is not among the operations of files", op.name());
+            Err(Error::File { op: "save", problem })
+        }
+    }
+}
+
+/// The operation of what [`save`] has made.
+pub(crate) fn load(tag: &str, bytes: &[u8]) -> Result<AnyOp> {
+    match STORED.iter().find(|stored| stored.tag == tag) {
+        Some(stored) => (stored.load)(bytes),
+        None => Err(Error::File { op: "load", problem: format!("{tag:?} is no operation") }),
+    }
+}

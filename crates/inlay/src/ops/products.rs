@@ -4,10 +4,16 @@ use inlay_core::{DType, Dim, Error, Kind, Meta, Reduce, Result, expect_shape};
 use serde::{Deserialize, Serialize};
 
 use super::scan::Chain;
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, is_grad_enabled};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::is_grad_enabled;
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Scatter, Tensor, device};
+
+declare! {
+    PRODUCTS = "products"(g: Tensor, x: Tensor, index: Index, first: Tensor);
+}
 
 /// For each row of `x` the gradient of its place, times the conjugate of the product of all other
 /// rows that name the place, and of the place's own value in `first`, if there is one.
@@ -60,12 +66,15 @@ pub(crate) struct Products {
 }
 
 impl Op for Products {
-    fn name(&self) -> &'static str {
-        "products"
+    type Inputs = Inputs<4>;
+    type Found = ();
+    const HAS_GRADIENT: bool = false;
+
+    fn operation(&self) -> &'static Operation {
+        &PRODUCTS
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [g, x, index, first] = inputs else { unreachable!("four inputs") };
+    fn infer(&self, [g, x, index, first]: &[Meta; 4]) -> Result<Inferred<()>> {
         let op = self.name();
         g.expect_axis(op, self.axis)?;
         if !g.dtype.is_differentiable() {
@@ -82,11 +91,10 @@ impl Op for Products {
             }
             expect_shape(op, arg, &other.shape, &expected)?;
         }
-        Ok(if self.of == Of::All { g.clone() } else { x.clone() })
+        Inferred::only(if self.of == Of::All { g.clone() } else { x.clone() })
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [g, x, index, first] = inputs else { unreachable!("four inputs") };
+    fn run(&self, [g, x, index, first]: &[&Array; 4], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let places = g.shape()[self.axis];
         let positions = device::positions(self.name(), "index", index, self.axis, places)?;
         let to = if self.of == Of::All { g } else { x }.new_like(self.name())?;
@@ -96,14 +104,6 @@ impl Op for Products {
             _ => device::products_of_others(&to, g, x, first, self.axis, &positions)?,
         }
         Ok(to)
-    }
-
-    fn is_differentiable(&self) -> bool {
-        false
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        rule.each(|_| Ok(None))
     }
 }
 

@@ -9,14 +9,51 @@ use serde::{Deserialize, Serialize};
 
 use super::block::Block;
 use super::broadcast::{expect_stretch, stretch};
-use super::nd::checked_index;
+use super::flat::checked_index;
 use super::scatter::expect_defined;
 use super::scatter_grad::{Along, Made, Scattered, reads};
 use super::take_along_axis::index_shape;
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply, apply_in_place};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::{apply, apply_in_place};
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// Write single elements to the positions of an index of x's rank.
+    ///
+    /// For axis 1 and for j in order: ``x[i][index[i][j][k]][k] (op)= values[i][j][k]``.
+    ///
+    /// Args:
+    ///     x: the tensor to start from.
+    ///     index: integers, of x's rank.
+    ///     values: of x's dtype.
+    ///     axis: the axis along which the index counts.
+    ///     reduce: 'assign', or as in ``scatter``: 'add', 'mul', 'mean', 'amax', 'amin'.
+    ///     include_self: whether the old value of a place takes part in its reduction.
+    ///     broadcast: True stretches index and values to x's shape off the axis, as in Paddle and
+    ///         NumPy. With False they may be smaller than x there, and values larger than the index,
+    ///         as in torch's ``scatter_reduce``.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.put_along_axis([[0, 0, 0], [0, 0, 0]], [[2], [0]], 7, 1)
+    /// array([[0, 0, 7],
+    ///        [7, 0, 0]])
+    PUT_ALONG_AXIS = "put_along_axis"(
+        x: Tensor, index: Index, values: Like, axis: Int, reduce: ReduceOrAssign = assign,
+        include_self: Flag = true, broadcast: Flag = true
+    )
+        gradients [x, values]
+        twin out => {
+            let how = match reduce {
+                Some(reduce) => PutAlongAxis::reduce(axis, reduce),
+                None => PutAlongAxis::assign(axis),
+            };
+            let how = how.include_self(include_self).broadcast(broadcast);
+            out.apply(how, &[x, index, values])
+        };
+}
 
 /// How [`Tensor::put_along_axis`] writes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -57,16 +94,15 @@ impl PutAlongAxis {
 }
 
 impl Op for PutAlongAxis {
-    fn name(&self) -> &'static str {
-        "put_along_axis"
+    type Inputs = Inputs<3>;
+    type Found = usize;
+    const WRITES: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &PUT_ALONG_AXIS
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["x", "index", "values"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, index, values] = inputs else { unreachable!("three inputs") };
+    fn infer(&self, [x, index, values]: &[Meta; 3]) -> Result<Inferred<usize>> {
         let op = self.name();
         x.expect_rank_at_least(op, "x", 1)?;
         let axis = axis_of(op, "axis", self.axis, x.rank())?;
@@ -86,13 +122,12 @@ impl Op for PutAlongAxis {
                 return Err(Error::Shape { op, arg: "values", got, expected });
             }
         }
-        Ok(x.clone())
+        Inferred::new(x.clone(), axis)
     }
 
-    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
-        let [x, index, values] = inputs else { unreachable!("three inputs") };
+    fn run(&self, [x, index, values]: &[&Array; 3], inferred: &Inferred<usize>, out: Out) -> Result<Array> {
         let op = self.name();
-        let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
+        let axis = inferred.found;
         let shape = if self.broadcast { x.shape() } else { index.shape() };
         let shape = resized(shape, axis, index.shape()[axis]);
         let layout = index.layout.broadcast_to(&shape);
@@ -110,10 +145,6 @@ impl Op for PutAlongAxis {
         Ok(to)
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn saves(&self) -> Saves {
         let (x, values, y) = reads(self.combine);
         let inputs = u32::from(x) | 1 << 1 | u32::from(values) << 2;
@@ -121,9 +152,9 @@ impl Op for PutAlongAxis {
     }
 
     /// That of a scatter, with elements for rows; a product is one over all elements in one row.
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, found: &usize) -> Result<Grads> {
         let shape = rule.shape(0);
-        let axis = axis_of(self.name(), "axis", self.axis, shape.len())?;
+        let axis = *found;
         let index = rule.input(1)?;
         let mut entries = if self.broadcast { Dims::from_slice(shape) } else { index.dims() };
         entries[axis] = index.dims()[axis];
@@ -173,7 +204,7 @@ fn flat_index(index: &Tensor, axis: usize, shape: &[Dim], entries: &[Dim]) -> Re
     let mut flat = index.filled(entries, false, DType::I64)?;
     for k in 0..shape.len() {
         let at = if k == axis {
-            checked_index("put_along_axis", index, axis, shape[k])?
+            checked_index(&PUT_ALONG_AXIS, index, axis, shape[k])?
         } else {
             let mut along = vec![1; shape.len()];
             along[k] = -1;
@@ -212,6 +243,6 @@ impl Tensor {
         values: &Tensor,
         how: PutAlongAxis,
     ) -> Result<&Self> {
-        apply_in_place(how, self, &[index, values]).map(|()| self)
+        apply_in_place(how, &[self, index, values]).map(|_| self)
     }
 }

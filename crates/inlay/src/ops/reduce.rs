@@ -5,10 +5,78 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::products::factors_gradient;
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// The sum over axes.
+    ///
+    /// Integers and bools are summed in 64 bits and wrap, 16-bit floats in 32 and rounded once.
+    ///
+    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
+    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.sum([[1, 2], [3, 4]], axis=0)
+    /// array([4, 6])
+    SUM = "sum"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
+        gradients [x]
+        => x.sum(axis, keepdim);
+
+    /// The mean over axes; that of integers is taken without overflow and rounded down.
+    ///
+    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
+    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.mean([[1., 2.], [3., 4.]], axis=1)
+    /// array([1.5, 3.5])
+    MEAN = "mean"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
+        gradients [x]
+        => x.mean(axis, keepdim);
+
+    /// The product over axes.
+    ///
+    /// Integers and bools are multiplied in 64 bits and wrap, 16-bit floats in 32 and rounded once.
+    ///
+    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
+    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.prod([[1, 2], [3, 4]], axis=0)
+    /// array([3, 8])
+    PROD = "prod"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
+        gradients [x]
+        => x.prod(axis, keepdim);
+
+    /// The largest over axes; NaN if one is. Its gradient is shared by all that equal it.
+    ///
+    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
+    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.amax([[1, 5], [3, 4]], axis=0)
+    /// array([3, 5])
+    AMAX = "amax"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
+        gradients [x]
+        => x.amax(axis, keepdim);
+
+    /// The smallest over axes; NaN if one is. Its gradient is shared by all that equal it.
+    ///
+    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
+    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.amin([[1, 5], [3, 4]], axis=0)
+    /// array([1, 4])
+    AMIN = "amin"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
+        gradients [x]
+        => x.amin(axis, keepdim);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Reduction {
@@ -18,9 +86,12 @@ pub(crate) struct Reduction {
     keepdim: bool,
 }
 
+/// For each axis, whether it is reduced over.
+type Over = SmallVec<[bool; 6]>;
+
 impl Reduction {
-    /// For each axis, whether it is summed over.
-    fn over(&self, rank: usize) -> Result<SmallVec<[bool; 6]>> {
+    /// The axes counted from the front.
+    fn over(&self, rank: usize) -> Result<Over> {
         let op = self.name();
         let Some(axes) = &self.axes else { return Ok(SmallVec::from_elem(true, rank)) };
         let mut over = SmallVec::from_elem(false, rank);
@@ -45,18 +116,20 @@ fn result_dtype(how: Fold, dtype: DType) -> DType {
 }
 
 impl Op for Reduction {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<1>;
+    type Found = Over;
+
+    fn operation(&self) -> &'static Operation {
         match self.how {
-            Fold::Sum => "sum",
-            Fold::Mean => "mean",
-            Fold::Prod => "prod",
-            Fold::Amax => "amax",
-            Fold::Amin => "amin",
+            Fold::Sum => &SUM,
+            Fold::Mean => &MEAN,
+            Fold::Prod => &PROD,
+            Fold::Amax => &AMAX,
+            Fold::Amin => &AMIN,
         }
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<Over>> {
         let over = self.over(x.rank())?;
         let undefined = match self.how {
             Fold::Mean => x.dtype == DType::Bool,
@@ -83,14 +156,13 @@ impl Op for Reduction {
             false => Some(dim),
             true => self.keepdim.then_some(Dim::Known(1)),
         });
-        Ok(Meta { dtype: result_dtype(self.how, x.dtype), shape: dims.collect() })
+        let shape = dims.collect();
+        Inferred::new(Meta { dtype: result_dtype(self.how, x.dtype), shape }, over)
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x] = inputs else { unreachable!("one input") };
-        let over = self.over(x.shape().len())?;
-        let meta = self.infer(&[x.meta()])?;
-        let to = x.beside(self.name(), meta.dtype, &super::broadcast::sizes(&meta.shape))?;
+    fn run(&self, [x]: &[&Array; 1], inferred: &Inferred<Over>, _out: Out) -> Result<Array> {
+        let over = &inferred.found;
+        let to = x.fresh(self.name(), &inferred.meta)?;
         // The kernel wants the summed axes gone; with `keepdim` they are there with size 1.
         let mut layout = to.layout.clone();
         if self.keepdim {
@@ -98,7 +170,7 @@ impl Op for Reduction {
                 layout = layout.without_axis(axis);
             }
         }
-        device::fold(self.how, &to.with_layout(layout), x, &over)?;
+        device::fold(self.how, &to.with_layout(layout), x, over)?;
         Ok(to)
     }
 
@@ -110,26 +182,25 @@ impl Op for Reduction {
         }
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, over: &Over) -> Result<Grads> {
         let shape = rule.shape(0);
-        let over = self.over(shape.len())?;
         let kept: Dims = shape
             .iter()
-            .zip(&over)
+            .zip(over)
             .map(|(&size, &over)| if over { Dim::Known(1) } else { size })
             .collect();
         let g = rule.g().shaped(&kept)?;
         let grad = match self.how {
             Fold::Sum => g.stretched_to(shape)?,
             Fold::Mean => {
-                let summed = shape.iter().zip(&over).filter(|(_, over)| **over);
+                let summed = shape.iter().zip(over).filter(|(_, over)| **over);
                 let summed: Dims = summed.map(|(size, _)| *size).collect();
                 let wide = g.widened()?;
                 // Of nothing there is nobody to share with, but 0 / 0 would be seen at second order.
                 let count = g.count(&summed, wide.dtype())?;
                 wide.divide(&count)?.narrowed(g.dtype())?.stretched_to(shape)?
             }
-            Fold::Prod => product_gradient(&g, &rule.input(0)?, &over)?,
+            Fold::Prod => product_gradient(&g, &rule.input(0)?, over)?,
             Fold::Amax | Fold::Amin => {
                 let same = rule.input(0)?.same_as(&rule.output()?.shaped(&kept)?)?;
                 let wide = g.widened()?;
@@ -137,7 +208,7 @@ impl Op for Reduction {
                     (0..shape.len()).filter(|&axis| over[axis]).map(|axis| axis as i64).collect();
                 let count = same.cast(wide.dtype())?.sum(Some(&axes), true)?;
                 let share = wide.divide(&count)?.narrowed(g.dtype())?;
-                same.choose(&share, &Tensor::scalar(self.name(), "x", false, g.dtype())?)?
+                same.where_(&share, &Tensor::scalar(self.name(), "x", false, g.dtype())?)?
             }
         };
         rule.each(|_| Ok(Some(grad.clone())))

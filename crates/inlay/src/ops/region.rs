@@ -1,36 +1,42 @@
-//! Regions: parts of a tensor that a layout can name. Reading one is a view; writing one is a copy
-//! to that view. Slices, diagonals and single positions differ in their layout alone.
+//! Regions: parts of a tensor that a layout can name. Reading one is a view. Writing one is a copy to
+//! that view. Slices, diagonals and single positions differ in their layout alone.
 
 use std::fmt;
+use std::hash::Hash;
 
 use inlay_core::{Dim, Dims, Layout, Meta, Result, expect_shape};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-use super::operation::Operation;
 use crate::array::Array;
-use crate::autograd::{Grads, Rule};
+use crate::declare::Operation;
 use crate::device::{self, Comb};
-use crate::funnel::{Op, Out, apply};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule};
 
 /// A part of a tensor.
-pub(crate) trait Region: Clone + fmt::Debug + Send + Sync + 'static {
-    /// What reading it is called.
-    fn read_name(&self) -> &'static str;
-    /// What writing it is called, and its two arguments.
-    fn write_name(&self) -> (&'static str, &'static str, &'static str);
+pub(crate) trait Region: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
+    /// What the tensor's rank and sizes tell about the region: its axes counted from the front, for
+    /// example.
+    type Found: fmt::Debug + Send + Sync + 'static;
+
+    /// The operation that reads it.
+    fn reader(&self) -> &'static Operation;
+    /// The operation that writes it: the tensor is its first input, what is written its second.
+    fn writer(&self) -> &'static Operation;
     /// Its shape, or why `x` has no such part; `op` and the name of `x` are for the error.
-    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<Dims>;
+    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<(Dims, Self::Found)>;
     /// Where it lies, for a layout whose shape has passed `shape`.
-    fn layout(&self, x: &Layout) -> Result<Layout>;
-    /// Where the rest lies: layouts that cover every element outside of the region, and may cover
-    /// some inside of it if they are few.
-    fn rest(&self, x: &Layout) -> Result<SmallVec<[Layout; 4]>> {
-        Ok(smallvec![x.clone()])
+    fn layout(&self, found: &Self::Found, x: &Layout) -> Layout;
+    /// Where the rest lies: layouts that cover every element outside of the region. They may cover
+    /// some inside of it if those are few.
+    fn rest(&self, _found: &Self::Found, x: &Layout) -> SmallVec<[Layout; 4]> {
+        smallvec![x.clone()]
     }
-    /// The region as a comb over a contiguous `x`, if it is one, its elements in row-major order.
-    fn comb(&self, _x: &Layout) -> Result<Option<Comb>> {
-        Ok(None)
+    /// The region as a comb over a contiguous `x`, if it is one, with its elements in row-major order.
+    fn comb(&self, _found: &Self::Found, _x: &Layout) -> Option<Comb> {
+        None
     }
     /// As [`Op::sizes`].
     fn sizes(&self) -> Dims {
@@ -44,56 +50,53 @@ pub(crate) trait Region: Clone + fmt::Debug + Send + Sync + 'static {
 
 /// Reads a region, as a view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Read<R>(pub(crate) R);
+pub(crate) struct ReadRegion<R>(pub(crate) R);
 
-impl<R: Region> Op for Read<R>
-where
-    Read<R>: Into<Operation>,
-    Write<R>: Into<Operation>,
-{
-    fn name(&self) -> &'static str {
-        self.0.read_name()
+impl<R: Region> Op for ReadRegion<R> {
+    type Inputs = Inputs<1>;
+    type Found = R::Found;
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        self.0.reader()
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
-        Ok(x.with_shape(self.0.shape(self.name(), "x", x)?))
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<R::Found>> {
+        let (shape, found) = self.0.shape(self.name(), "x", x)?;
+        Inferred::new(x.with_shape(shape), found)
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x] = inputs else { unreachable!("one input") };
-        Ok(x.with_layout(self.0.layout(&x.layout)?))
-    }
-
-    fn is_view(&self) -> bool {
-        true
+    fn run(&self, [x]: &[&Array; 1], inferred: &Inferred<R::Found>, _out: Out) -> Result<Array> {
+        Ok(x.with_layout(self.0.layout(&inferred.found, &x.layout)))
     }
 
     fn sizes(&self) -> Dims {
         self.0.sizes()
     }
 
-    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
-        self.0.with_sizes(sizes).map(|region| Read(region).into())
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
+        self.0.with_sizes(sizes).map(ReadRegion)
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        rule.each(|k| apply(Write(self.0.clone()), &[&rule.zeros(k)?, rule.g()]).map(Some))
+    fn grad(&self, rule: &Rule<'_>, _found: &R::Found) -> Result<Grads> {
+        let write = || WriteRegion(self.0.clone());
+        rule.each(|k| apply(write(), &[&rule.zeros(k)?, rule.g()]).map(Some))
     }
 }
 
-/// Teeth of a comb that have so many bytes are parts of their own: rows of 512 bytes, every other one
-/// of 32 MiB, take half as long when those of each side are copied in turn.
+/// Teeth of a comb of at least this many bytes are copied as parts of their own. (Every other row of
+/// 512 bytes of 32 MiB takes half as long when the rows of base and source are copied in turn.)
 const WIDE_TOOTH: usize = 256;
 
-/// Regions that have fewer bytes without a gap are written over a copy of the whole, for to leave them out
-/// costs more than to copy them. (The middle half of rows of 512 bytes, 16 MiB: 1.5 ms instead of 2.5.)
+/// A region whose contiguous runs are shorter than this many bytes is written over a copy of the whole
+/// tensor: leaving short runs out of the copy costs more than copying them. (The middle half of rows of
+/// 512 bytes, 16 MiB in all: 1.5 ms instead of 2.5 ms.)
 const SHORT_RUN: usize = 512;
 
-/// A region is small if it has at most one of so many elements.
+/// A region is small if it has at most one element in this many.
 const FEW: usize = 64;
 
-/// How many bytes of a layout of elements of `size` follow each other.
+/// The bytes of the contiguous runs of a layout of elements of `size` bytes.
 fn run_bytes(layout: &Layout, size: usize) -> usize {
     let mut run = size;
     for (&len, &stride) in layout.shape().iter().zip(layout.strides()).rev() {
@@ -107,39 +110,34 @@ fn run_bytes(layout: &Layout, size: usize) -> usize {
 
 /// Writes a region.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Write<R>(pub(crate) R);
+pub(crate) struct WriteRegion<R>(pub(crate) R);
 
-impl<R: Region> Op for Write<R>
-where
-    Read<R>: Into<Operation>,
-    Write<R>: Into<Operation>,
-{
-    fn name(&self) -> &'static str {
-        self.0.write_name().0
+impl<R: Region> Op for WriteRegion<R> {
+    type Inputs = Inputs<2>;
+    type Found = R::Found;
+    const WRITES: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        self.0.writer()
     }
 
-    fn target(&self) -> &'static str {
-        self.0.write_name().1
-    }
-
-    fn arg(&self, k: usize) -> String {
-        let (_, x, source) = self.0.write_name();
-        [x, source][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, source] = inputs else { unreachable!("two inputs") };
-        let (op, target, arg) = self.0.write_name();
-        let expected = self.0.shape(op, target, x)?;
+    fn infer(&self, [x, source]: &[Meta; 2]) -> Result<Inferred<R::Found>> {
+        let operation = self.operation();
+        let (op, target, arg) = (operation.name, operation.target(), operation.source());
+        let (expected, found) = self.0.shape(op, target, x)?;
         source.expect_dtype_of(op, arg, x, target)?;
         expect_shape(op, arg, &source.shape, &expected)?;
-        Ok(x.clone())
+        Inferred::new(x.clone(), found)
     }
 
-    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
-        let [x, source] = inputs else { unreachable!("two inputs") };
+    fn run(
+        &self,
+        [x, source]: &[&Array; 2],
+        Inferred { found, .. }: &Inferred<R::Found>,
+        out: Out,
+    ) -> Result<Array> {
         let (to, base) = out.of(self.name(), x)?;
-        let region = self.0.layout(&to.layout)?;
+        let region = self.0.layout(found, &to.layout);
         let few = region.numel() <= to.layout.numel() / FEW;
         let Some(base) = base.filter(|_| to.buffer.len() > device::copied_whole(&to, few)) else {
             device::copy_over(&to, base, &region, source)?;
@@ -148,7 +146,7 @@ where
         if device::interleaves(&to)
             && base.is_contiguous()
             && source.is_contiguous()
-            && let Some(comb) = self.0.comb(&to.layout)?
+            && let Some(comb) = self.0.comb(found, &to.layout)
             && comb.width.saturating_mul(to.dtype.size()) < WIDE_TOOTH
         {
             device::interleave(&to, base, source, comb)?;
@@ -158,7 +156,8 @@ where
         if run_bytes(&region, to.dtype.size()) < SHORT_RUN {
             parts.push((to.layout.clone(), base.clone()));
         } else {
-            let rest = self.0.rest(&to.layout)?.into_iter().zip(self.0.rest(&base.layout)?);
+            let rest = self.0.rest(found, &to.layout).into_iter();
+            let rest = rest.zip(self.0.rest(found, &base.layout));
             parts.extend(rest.map(|(to_part, from)| (to_part, base.with_layout(from))));
         }
         parts.push((region, (*source).clone()));
@@ -166,23 +165,19 @@ where
         Ok(to)
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn sizes(&self) -> Dims {
         self.0.sizes()
     }
 
-    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
-        self.0.with_sizes(sizes).map(|region| Write(region).into())
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
+        self.0.with_sizes(sizes).map(WriteRegion)
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, _found: &R::Found) -> Result<Grads> {
         let g = rule.g();
         rule.each(|k| match k {
-            0 => apply(Write(self.0.clone()), &[g, &rule.zeros(1)?]).map(Some),
-            _ => apply(Read(self.0.clone()), &[g]).map(Some),
+            0 => apply(WriteRegion(self.0.clone()), &[g, &rule.zeros(1)?]).map(Some),
+            _ => apply(ReadRegion(self.0.clone()), &[g]).map(Some),
         })
     }
 }

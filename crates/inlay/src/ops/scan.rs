@@ -9,12 +9,18 @@ use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::block::Block;
-use super::broadcast::known;
-use super::operation::Operation;
-use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply};
+use crate::declare::{Operation, declare};
+use crate::array::{Array, known};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    NEIGHBOURS = "neighbours"(index: Index);
+
+    SCAN = "scan"(a: Tensor, c: Tensor, from: Index);
+}
 
 /// For each entry of an index, the one before (or after) it in its chain, or the number of entries.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -24,19 +30,21 @@ pub(crate) struct Neighbours {
 }
 
 impl Op for Neighbours {
-    fn name(&self) -> &'static str {
-        "neighbours"
+    type Inputs = Inputs<1>;
+    type Found = ();
+    const HAS_GRADIENT: bool = false;
+
+    fn operation(&self) -> &'static Operation {
+        &NEIGHBOURS
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [index] = inputs else { unreachable!("one input") };
+    fn infer(&self, [index]: &[Meta; 1]) -> Result<Inferred<()>> {
         index.expect_index(self.name(), "index")?;
         index.expect_rank(self.name(), "index", 1)?;
-        Ok(Meta { dtype: DType::I64, shape: index.shape.clone() })
+        Inferred::only(Meta { dtype: DType::I64, shape: index.shape.clone() })
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [index] = inputs else { unreachable!("one input") };
+    fn run(&self, [index]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let positions = device::positions(self.name(), "index", index, 0, known(self.places))?;
         let to = index.beside(self.name(), DType::I64, index.shape())?;
         device::neighbours(&to, &positions, known(self.places), self.backwards)?;
@@ -47,17 +55,9 @@ impl Op for Neighbours {
         smallvec![self.places]
     }
 
-    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
         let &[places] = sizes else { return None };
-        Some(Neighbours { places, backwards: self.backwards }.into())
-    }
-
-    fn is_differentiable(&self) -> bool {
-        false
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        rule.each(|_| Ok(None))
+        Some(Neighbours { places, backwards: self.backwards })
     }
 }
 
@@ -69,21 +69,22 @@ pub(crate) struct Scan {
 }
 
 impl Op for Scan {
-    fn name(&self) -> &'static str {
-        "scan"
+    type Inputs = Inputs<3>;
+    type Found = ();
+
+    fn operation(&self) -> &'static Operation {
+        &SCAN
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [a, c, from] = inputs else { unreachable!("three inputs") };
+    fn infer(&self, [a, c, from]: &[Meta; 3]) -> Result<Inferred<()>> {
         c.expect_dtype_of(self.name(), "c", a, "a")?;
         inlay_core::expect_shape(self.name(), "c", &c.shape, &a.shape)?;
         a.expect_axis(self.name(), self.axis)?;
         inlay_core::expect_shape(self.name(), "from", &from.shape, &[a.shape[self.axis]])?;
-        Ok(a.clone())
+        Inferred::only(a.clone())
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [a, c, from] = inputs else { unreachable!("three inputs") };
+    fn run(&self, [a, c, from]: &[&Array; 3], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let count = a.shape()[self.axis];
         // One past the axis stands for "none".
         let from = device::positions(self.name(), "from", from, self.axis, count + 1)?;
@@ -100,7 +101,7 @@ impl Op for Scan {
 
     /// With z the gradient of y that has come all along the chain: z[i] = g[i] + c[n] z[n] for the
     /// row n that was made of row i; the gradient of `a` is z, and that of c[i] is z[i] y[from[i]].
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let (c, from, y) = (rule.input(1)?.conjugate()?, rule.input(2)?, rule.output()?);
         let chain = Chain { from, axis: self.axis, backwards: self.backwards };
         let back = chain.reversed()?;
@@ -169,7 +170,7 @@ impl Chain {
     pub(super) fn products_before(&self, x: &Tensor, first: &Tensor) -> Result<Tensor> {
         let begins = self.begins(x.rank())?;
         let nothing = Tensor::scalar("scan", "first", false, x.dtype())?;
-        let start = begins.choose(first, &nothing)?.stretched_to(&x.dims())?;
+        let start = begins.where_(first, &nothing)?.stretched_to(&x.dims())?;
         self.scan(&start, &self.shift(x)?)
     }
 }

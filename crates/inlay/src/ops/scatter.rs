@@ -3,17 +3,78 @@
 use std::borrow::Cow;
 
 use inlay_core::{
-    Combine, Dim, Dims, Error, Meta, Reduce, Result, ShapeText, Slice, axis_of, expect_shape,
+    Combine, Dim, Dims, Error, Meta, Reduce, ResolvedSlice, Result, ShapeText, axis_of,
+    expect_shape,
 };
 use serde::{Deserialize, Serialize};
 
 use super::block::Block;
-use super::operation::Name;
+use super::names::Caller;
 use super::scatter_grad::{Along, Made, Scattered, reads};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply, apply_in_place};
+use crate::declare::{Advice, Operation, declare};
+use crate::funnel::{apply, apply_in_place};
+use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule, Saves};
 use crate::{Tensor, device};
+
+declare! {
+    /// Write rows of `updates` to the places along `axis` that `index` names.
+    ///
+    /// Along `axis`, for i in order: ``x[index[i]] (op)= updates[i]``.
+    ///
+    /// Args:
+    ///     x: the tensor to start from, of at least one dimension.
+    ///     index: integers, 1-D, or 0-D for a single row. Negative ones count from the end.
+    ///     updates: of x's dtype, and of its shape but for `axis`, where it has at least one row for
+    ///         each entry of the index; further rows are ignored. Without that axis for a 0-D index.
+    ///     overwrite: True assigns, whatever `reduce` says: the last update of a place wins. False
+    ///         makes of each place that the index names the reduction of its updates.
+    ///     axis: the axis along which the index counts.
+    ///     reduce: 'sum' (or 'add'), 'mul' (or 'multiply', 'prod'), 'mean', 'amax' (or 'max'), 'amin'
+    ///         (or 'min').
+    ///     name: the label of the node in a static graph.
+    ///     include_self: whether the old value of a place takes part in its reduction.
+    ///
+    /// Returns:
+    ///     A fresh tensor, or a NumPy array if no argument was a Tensor. Places that the index does
+    ///     not name keep x.
+    ///
+    /// Float sums and products equal the plain loop in index order, with any number of threads.
+    /// ``float16`` and ``bfloat16`` are reduced in ``float32`` and rounded once; integers wrap, and
+    /// their mean rounds down.
+    ///
+    /// Raises:
+    ///     IndexError: an index or the axis is out of range.
+    ///     ValueError: a shape that does not fit, an unknown `reduce`.
+    ///     TypeError: dtypes that differ, an index that is not of integers, 'mean' of bool, 'amax' and
+    ///         'amin' of complex numbers.
+    ///
+    /// >>> import inlay, numpy as np
+    /// >>> x = np.array([1., 1., 1.])
+    /// >>> inlay.scatter(x, [0, 2, 0], [10., 20., 30.])
+    /// array([30.,  1., 20.])
+    /// >>> inlay.scatter(x, [0, 2, 0], [10., 20., 30.], overwrite=False)
+    /// array([40.,  1., 20.])
+    /// >>> inlay.scatter(x, [0, 2, 0], [10., 20., 30.], overwrite=False, reduce='mean',
+    /// ...               include_self=True)
+    /// array([13.66666667,  1.        , 10.5       ])
+    SCATTER = "scatter"(
+        x: Tensor, index: Index, updates: Like, overwrite: Flag = true, axis: Int = 0,
+        reduce: Reduction = sum, name: Label = None, *, include_self: Flag = false
+    )
+        gradients [x, updates]
+        advice Advice::new(
+            "reduce",
+            "overwrite",
+            "scatter: reduce has no effect while overwrite is True, which it is by default; \
+            pass overwrite=False to reduce",
+        );
+        twin out => {
+            let how = if overwrite { Scatter::overwrite() } else { Scatter::reduce(reduce) };
+            out.apply(how.include_self(include_self).axis(axis), &[x, index, updates])
+        };
+}
 
 /// How [`Tensor::scatter`] writes: `x[index[i]] (op)= updates[i]` along an axis.
 ///
@@ -25,9 +86,8 @@ use crate::{Tensor, device};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Scatter {
-    /// What the user called, and what the updates are called there.
-    name: Name,
-    arg: Name,
+    /// What the user called.
+    name: Caller,
     pub(super) axis: i64,
     pub(super) combine: Combine,
 }
@@ -35,17 +95,13 @@ pub struct Scatter {
 impl Scatter {
     /// Assign: the last update of a place wins.
     pub fn overwrite() -> Self {
-        Scatter { name: Name("scatter"), arg: Name("updates"), axis: 0, combine: Combine::Assign }
+        Scatter { name: Caller(&SCATTER), axis: 0, combine: Combine::Assign }
     }
 
     /// Places that the index names become the reduction of their updates.
     pub fn reduce(reduce: Reduce) -> Self {
-        Scatter {
-            name: Name("scatter"),
-            arg: Name("updates"),
-            axis: 0,
-            combine: Combine::Reduce { reduce, include_self: false },
-        }
+        let combine = Combine::Reduce { reduce, include_self: false };
+        Scatter { combine, ..Scatter::overwrite() }
     }
 
     /// Whether the old value of a place takes part in its reduction. It does not by default, and
@@ -58,9 +114,9 @@ impl Scatter {
         self
     }
 
-    /// The same under other names, for errors.
-    pub(super) fn named(mut self, name: &'static str, arg: &'static str) -> Self {
-        (self.name, self.arg) = (Name(name), Name(arg));
+    /// The same for another caller, whose third tensor the updates are.
+    pub(super) fn called(mut self, operation: &'static Operation) -> Self {
+        self.name = Caller(operation);
         self
     }
 
@@ -83,17 +139,17 @@ pub(super) fn expect_defined(op: &'static str, combine: Combine, x: &Meta) -> Re
 }
 
 impl Op for Scatter {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<3>;
+    /// The axis.
+    type Found = usize;
+    const WRITES: bool = true;
+
+    fn operation(&self) -> &'static Operation {
         self.name.0
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["x", "index", self.arg.0][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, index, updates] = inputs else { unreachable!("three inputs") };
-        let (op, arg) = (self.name(), self.arg.0);
+    fn infer(&self, [x, index, updates]: &[Meta; 3]) -> Result<Inferred<usize>> {
+        let (op, arg) = (self.name(), self.name.0.source());
         x.expect_rank_at_least(op, "x", 1)?;
         let axis = axis_of(op, "axis", self.axis, x.rank())?;
         index.expect_index(op, "index")?;
@@ -110,7 +166,7 @@ impl Op for Scatter {
                 expected.remove(axis);
             }
             Some(&entries) => {
-                // Updates past the index are ignored, so more of them are as good as enough.
+                // Updates past the index are ignored, so there may be more of them.
                 expected[axis] = entries;
                 if let (Some(Dim::Known(have)), Dim::Known(least)) =
                     (updates.shape.get(axis).filter(|_| updates.rank() == x.rank()), entries)
@@ -124,19 +180,21 @@ impl Op for Scatter {
             }
         }
         expect_shape(op, arg, &updates.shape, &expected)?;
-        Ok(x.clone())
+        Inferred::new(x.clone(), axis)
     }
 
-    fn run(&self, inputs: &[&Array], out: Out) -> Result<Array> {
-        let [x, index, updates] = inputs else { unreachable!("three inputs") };
+    fn run(
+        &self,
+        [x, index, updates]: &[&Array; 3],
+        &Inferred { found: axis, .. }: &Inferred<usize>,
+        out: Out,
+    ) -> Result<Array> {
         let op = self.name();
-        let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
         let updates = match index.shape().first() {
             None => Cow::Owned(updates.with_layout(updates.layout.insert_axis(axis))),
             Some(&entries) if entries == updates.shape()[axis] => Cow::Borrowed(*updates),
             Some(&entries) => {
-                let used = Slice::new(0, entries as i64, 1).resolve(updates.shape()[axis]);
-                let used = used.unwrap_or_else(|| unreachable!("the step is 1"));
+                let used = ResolvedSlice::run(0, entries);
                 Cow::Owned(updates.with_layout(updates.layout.slice(axis, used)))
             }
         };
@@ -145,18 +203,13 @@ impl Op for Scatter {
         Ok(to)
     }
 
-    fn writes(&self) -> bool {
-        true
-    }
-
     fn saves(&self) -> Saves {
         let (x, updates, y) = reads(self.combine);
         let inputs = u32::from(x) | 1 << 1 | u32::from(updates) << 2;
         Saves { inputs, output: y }
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        let axis = axis_of(self.name(), "axis", self.axis, rule.meta(0).rank())?;
+    fn grad(&self, rule: &Rule<'_>, &axis: &usize) -> Result<Grads> {
         let (read_x, read_updates, read_y) = reads(self.combine);
         let index = rule.input(1)?.reshape(&[-1])?;
         // The updates as rows: with the axis that a 0-D index lacks, without those past the index.
@@ -218,6 +271,6 @@ impl Tensor {
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     #[track_caller]
     pub fn scatter_(&self, index: &Tensor, updates: &Tensor, how: Scatter) -> Result<&Self> {
-        apply_in_place(how, self, &[index, updates]).map(|()| self)
+        apply_in_place(how, &[self, index, updates]).map(|_| self)
     }
 }

@@ -7,10 +7,15 @@ use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::products::{base_gradient, factors_gradient};
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{PutAlongAxis, Scatter, Tensor, device};
+
+declare! {
+    WINNERS = "winners"(x: Tensor, index: Index);
+}
 
 /// A scatter that has been done, as its gradient sees it.
 pub(super) struct Scattered<'a> {
@@ -139,7 +144,7 @@ impl Scattered<'_> {
             Reduce::Amax | Reduce::Amin => {
                 let (x, y) = (Self::read(&self.x), Self::read(&self.y));
                 let share = self.share()?;
-                x.same_as(y)?.choose(share, &nothing(share.dtype())?)
+                x.same_as(y)?.where_(share, &nothing(share.dtype())?)
             }
         }
     }
@@ -148,7 +153,7 @@ impl Scattered<'_> {
     pub(super) fn to_updates(&self) -> Result<Tensor> {
         let nothing = nothing(self.g.dtype())?;
         let Combine::Reduce { reduce, .. } = self.combine else {
-            return self.winners()?.choose(&self.select(self.g)?, &nothing);
+            return self.winners()?.where_(&self.select(self.g)?, &nothing);
         };
         match reduce {
             Reduce::Sum => self.select(self.g),
@@ -158,7 +163,7 @@ impl Scattered<'_> {
                 factors_gradient(self.g, updates, &self.index, self.axis, self.x.as_ref())
             }
             Reduce::Amax | Reduce::Amin => {
-                self.meets()?.choose(&self.select(self.share()?)?, &nothing)
+                self.meets()?.where_(&self.select(self.share()?)?, &nothing)
             }
         }
     }
@@ -246,33 +251,27 @@ pub(crate) struct Winners {
 }
 
 impl Op for Winners {
-    fn name(&self) -> &'static str {
-        "winners"
+    type Inputs = Inputs<2>;
+    type Found = ();
+    const HAS_GRADIENT: bool = false;
+
+    fn operation(&self) -> &'static Operation {
+        &WINNERS
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, index] = inputs else { unreachable!("two inputs") };
+    fn infer(&self, [x, index]: &[Meta; 2]) -> Result<Inferred<()>> {
         index.expect_index(self.name(), "index")?;
         x.expect_axis(self.name(), self.axis)?;
         index.expect_rank(self.name(), "index", if self.of_rows { 1 } else { x.rank() })?;
-        Ok(Meta { dtype: DType::Bool, shape: index.shape.clone() })
+        Inferred::only(Meta { dtype: DType::Bool, shape: index.shape.clone() })
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x, index] = inputs else { unreachable!("two inputs") };
+    fn run(&self, [x, index]: &[&Array; 2], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let places = x.shape()[self.axis];
         let positions = device::positions(self.name(), "index", index, self.axis, places)?;
         let to = index.beside(self.name(), DType::Bool, index.shape())?;
         let along = if self.of_rows { 0 } else { self.axis };
         device::winning_elements(&to, &positions, along, places)?;
         Ok(to)
-    }
-
-    fn is_differentiable(&self) -> bool {
-        false
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        rule.each(|_| Ok(None))
     }
 }

@@ -4,10 +4,28 @@ use inlay_core::{Dim, Dims, Error, Layout, Meta, Result, Slice, axis_of};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::region::{Region, Write};
-use super::slice_scatter::SliceScatter;
+use super::region::{Region, WriteRegion};
+use super::slice_scatter::rest;
+use crate::array::known;
 use crate::Tensor;
+use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
+
+declare! {
+    /// Write `values`, which lacks `axis`, to one position of that axis.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.select_scatter([[1, 2], [3, 4]], [8, 9], 1, -1)
+    /// array([[1, 8],
+    ///        [3, 9]])
+    SELECT_SCATTER = "select_scatter"(
+        x: Tensor, values: Like, axis: Int, index: Bound, name: Label = None
+    )
+        gradients [x, values]
+        twin out => out.apply(WriteRegion(SelectScatter { axis, index }), &[x, values]);
+
+    SELECT = "select"(x: Tensor);
+}
 
 /// One position of an axis; the region lacks that axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -31,35 +49,36 @@ pub(super) fn position_of(op: &'static str, index: i64, axis: usize, size: usize
 }
 
 impl Region for SelectScatter {
-    fn read_name(&self) -> &'static str {
-        "select"
+    /// The axis, and the position if the size is known.
+    type Found = (usize, Dim);
+
+    fn reader(&self) -> &'static Operation {
+        &SELECT
     }
 
-    fn write_name(&self) -> (&'static str, &'static str, &'static str) {
-        ("select_scatter", "x", "values")
+    fn writer(&self) -> &'static Operation {
+        &SELECT_SCATTER
     }
 
-    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<Dims> {
+    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<(Dims, Self::Found)> {
         x.expect_rank_at_least(op, arg, 1)?;
         let axis = axis_of(op, "axis", self.axis, x.rank())?;
-        if let Dim::Known(size) = x.shape[axis] {
-            position_of(op, self.index, axis, size)?;
-        }
+        let position = match x.shape[axis] {
+            Dim::Known(size) => Dim::Known(position_of(op, self.index, axis, size)?),
+            open => open,
+        };
         let mut shape = x.shape.clone();
         shape.remove(axis);
-        Ok(shape)
+        Ok((shape, (axis, position)))
     }
 
-    fn layout(&self, x: &Layout) -> Result<Layout> {
-        let axis = axis_of(self.read_name(), "axis", self.axis, x.rank())?;
-        let position = position_of(self.read_name(), self.index, axis, x.shape()[axis])?;
-        Ok(x.select(axis, position))
+    fn layout(&self, &(axis, position): &Self::Found, x: &Layout) -> Layout {
+        x.select(axis, known(position))
     }
 
-    fn rest(&self, x: &Layout) -> Result<SmallVec<[Layout; 4]>> {
-        let axis = axis_of(self.read_name(), "axis", self.axis, x.rank())?;
-        let position = position_of(self.read_name(), self.index, axis, x.shape()[axis])? as i64;
-        SliceScatter::new(self.axis, Slice::new(position, position + 1, 1)).rest(x)
+    fn rest(&self, &(axis, position): &Self::Found, x: &Layout) -> SmallVec<[Layout; 4]> {
+        let position = known(position) as i64;
+        rest(&[(axis, Slice::new(position, position + 1, 1))], x)
     }
 }
 
@@ -70,7 +89,7 @@ impl Tensor {
     /// Shapes and dtypes that don't fit, an axis or a position out of range.
     #[track_caller]
     pub fn select_scatter(&self, values: &Tensor, at: SelectScatter) -> Result<Tensor> {
-        apply(Write(at), &[self, values])
+        apply(WriteRegion(at), &[self, values])
     }
 
     /// [`Tensor::select_scatter`] in place.
@@ -79,6 +98,6 @@ impl Tensor {
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     #[track_caller]
     pub fn select_scatter_(&self, values: &Tensor, at: SelectScatter) -> Result<&Self> {
-        apply_in_place(Write(at), self, &[values]).map(|()| self)
+        apply_in_place(WriteRegion(at), &[self, values]).map(|_| self)
     }
 }

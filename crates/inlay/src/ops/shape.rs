@@ -4,12 +4,37 @@ use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, axis_of};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::broadcast::sizes;
-use super::operation::Operation;
-use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use crate::declare::{Operation, declare};
+use crate::array::{Array, sizes};
+use crate::tape::{Grads, Rule};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// The same elements in row-major order under another shape, in which one size may be -1.
+    ///
+    /// A view where strides can say it, else a copy.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.reshape([1, 2, 3, 4], [2, -1])
+    /// array([[1, 2],
+    ///        [3, 4]])
+    RESHAPE = "reshape"(x: Tensor, shape: Ints, name: Label = None)
+        -> ViewOrCopy
+        gradients [x]
+        => x.reshape(shape);
+
+    /// The axes in the order of `perm`, as a view.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.transpose([[1, 2, 3]], [1, 0]).shape
+    /// (3, 1)
+    TRANSPOSE = "transpose"(x: Tensor, perm: Ints, name: Label = None)
+        -> View
+        gradients [x]
+        => x.transpose(perm);
+}
 
 /// The same elements in row-major order under another shape.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -41,12 +66,15 @@ impl Reshape {
 }
 
 impl Op for Reshape {
-    fn name(&self) -> &'static str {
-        "reshape"
+    type Inputs = Inputs<1>;
+    type Found = ();
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &RESHAPE
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
         let rest = self.shape.iter().enumerate().filter(|(k, _)| Some(*k) != self.open);
         let mut rest = rest.map(|(_, dim)| dim.known());
         let rest = rest.try_fold(1usize, |n, size| Some(n.saturating_mul(size?)));
@@ -55,7 +83,9 @@ impl Op for Reshape {
         if let Some(open) = open {
             shape[open] = Dim::unknown();
         }
-        let (Some(have), Some(rest)) = (x.numel(), rest) else { return Ok(x.with_shape(shape)) };
+        let (Some(have), Some(rest)) = (x.numel(), rest) else {
+            return Inferred::only(x.with_shape(shape));
+        };
         match open {
             Some(open) if rest > 0 && have.is_multiple_of(rest) => {
                 shape[open] = Dim::Known(have / rest);
@@ -71,27 +101,22 @@ impl Op for Reshape {
                 return Err(Error::Reshape { op, from, have, to });
             }
         }
-        Ok(x.with_shape(shape))
+        Inferred::only(x.with_shape(shape))
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x] = inputs else { unreachable!("one input") };
-        reshaped(self.name(), x, &sizes(&self.infer(&[x.meta()])?.shape))
-    }
-
-    fn is_view(&self) -> bool {
-        true
+    fn run(&self, [x]: &[&Array; 1], inferred: &Inferred<()>, _out: Out) -> Result<Array> {
+        reshaped(self.name(), x, &sizes(&inferred.meta.shape))
     }
 
     fn sizes(&self) -> Dims {
         self.shape.clone()
     }
 
-    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
-        as_many(sizes, &self.shape).map(|shape| Reshape { shape, open: self.open }.into())
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
+        as_many(sizes, &self.shape).map(|shape| Reshape { shape, open: self.open })
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|k| rule.g().shaped(rule.shape(k)).map(Some))
     }
 }
@@ -120,12 +145,15 @@ pub(crate) struct Merge {
 }
 
 impl Op for Merge {
-    fn name(&self) -> &'static str {
-        "reshape"
+    type Inputs = Inputs<1>;
+    type Found = ();
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &RESHAPE
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
         let op = self.name();
         let Some(end) = self.first.checked_add(self.count).filter(|end| *end <= x.rank()) else {
             return Err(Error::Axis { op, arg: "axis", axis: self.first as i64, rank: x.rank() });
@@ -150,19 +178,15 @@ impl Op for Merge {
             }
         };
         let (before, after) = (&x.shape[..self.first], &x.shape[end..]);
-        Ok(x.with_shape(before.iter().chain([&merged]).chain(after).copied().collect()))
+        let shape = before.iter().chain([&merged]).chain(after).copied().collect();
+        Inferred::only(x.with_shape(shape))
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x] = inputs else { unreachable!("one input") };
-        reshaped(self.name(), x, &sizes(&self.infer(&[x.meta()])?.shape))
+    fn run(&self, [x]: &[&Array; 1], inferred: &Inferred<()>, _out: Out) -> Result<Array> {
+        reshaped(self.name(), x, &sizes(&inferred.meta.shape))
     }
 
-    fn is_view(&self) -> bool {
-        true
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|k| rule.g().shaped(rule.shape(k)).map(Some))
     }
 }
@@ -173,10 +197,10 @@ pub(crate) struct Transpose {
 }
 
 impl Transpose {
-    fn axes(&self, rank: usize) -> Result<Vec<usize>> {
+    fn axes(&self, rank: usize) -> Result<SmallVec<[usize; 6]>> {
         let op = self.name();
         let axes = self.perm.iter().map(|&axis| axis_of(op, "perm", axis, rank));
-        let axes = axes.collect::<Result<Vec<usize>>>()?;
+        let axes = axes.collect::<Result<SmallVec<[usize; 6]>>>()?;
         if axes.len() != rank || (0..rank).any(|axis| !axes.contains(&axis)) {
             let got = format!("{:?}", self.perm);
             let expected = format!("each of the {rank} axes once");
@@ -187,27 +211,25 @@ impl Transpose {
 }
 
 impl Op for Transpose {
-    fn name(&self) -> &'static str {
-        "transpose"
+    type Inputs = Inputs<1>;
+    type Found = SmallVec<[usize; 6]>;
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &TRANSPOSE
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<SmallVec<[usize; 6]>>> {
         let axes = self.axes(x.rank())?;
-        Ok(x.with_shape(axes.into_iter().map(|axis| x.shape[axis]).collect()))
+        let shape = axes.iter().map(|&axis| x.shape[axis]).collect();
+        Inferred::new(x.with_shape(shape), axes)
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x] = inputs else { unreachable!("one input") };
-        Ok(x.with_layout(x.layout.transpose(&self.axes(x.shape().len())?)))
+    fn run(&self, [x]: &[&Array; 1], inferred: &Inferred<SmallVec<[usize; 6]>>, _out: Out) -> Result<Array> {
+        Ok(x.with_layout(x.layout.transpose(&inferred.found)))
     }
 
-    fn is_view(&self) -> bool {
-        true
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        let axes = self.axes(rule.g().rank())?;
+    fn grad(&self, rule: &Rule<'_>, axes: &SmallVec<[usize; 6]>) -> Result<Grads> {
         let mut back = vec![0; axes.len()];
         for (to, &from) in axes.iter().enumerate() {
             back[from] = to as i64;

@@ -5,33 +5,42 @@ use inlay_core::{DType, Dim, Dims, Error, Meta, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
-use super::broadcast::known;
-use super::operation::Operation;
+use super::create::ARANGE;
 use super::shape::as_many;
-use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply_beside};
+use crate::declare::{Operation, declare};
+use crate::array::{Array, known};
+use crate::tape::Rule;
+use crate::funnel::apply_beside;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Scalar, Tensor, device};
+
+declare! {
+    COUNT = "count"();
+}
 
 /// `0, 1, 2, …`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct Numbers {
+pub(crate) struct AxisNumbers {
     len: Dim,
 }
 
-impl Op for Numbers {
-    fn name(&self) -> &'static str {
-        "arange"
+impl Op for AxisNumbers {
+    type Inputs = Inputs<0>;
+    type Found = ();
+    const HAS_GRADIENT: bool = false;
+
+    fn operation(&self) -> &'static Operation {
+        &ARANGE
     }
 
-    fn infer(&self, _inputs: &[Meta]) -> Result<Meta> {
+    fn infer(&self, _: &[Meta; 0]) -> Result<Inferred<()>> {
         if let Some(len) = self.len.known().filter(|len| isize::try_from(*len).is_err()) {
             return Err(Error::TooLarge { op: self.name(), shape: vec![len] });
         }
-        Ok(Meta { dtype: DType::I64, shape: smallvec![self.len] })
+        Inferred::only(Meta { dtype: DType::I64, shape: smallvec![self.len] })
     }
 
-    fn run(&self, _inputs: &[&Array], _out: Out) -> Result<Array> {
+    fn run(&self, _: &[&Array; 0], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let end = known(self.len) as i64;
         Ok(Tensor::arange(0, end, 1, DType::I64)?.array().clone())
     }
@@ -40,17 +49,9 @@ impl Op for Numbers {
         smallvec![self.len]
     }
 
-    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
         let &[len] = sizes else { return None };
-        Some(Numbers { len }.into())
-    }
-
-    fn is_differentiable(&self) -> bool {
-        false
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        rule.each(|_| Ok(None))
+        Some(AxisNumbers { len })
     }
 }
 
@@ -61,15 +62,19 @@ pub(crate) struct Count {
 }
 
 impl Op for Count {
-    fn name(&self) -> &'static str {
-        "count"
+    type Inputs = Inputs<0>;
+    type Found = ();
+    const HAS_GRADIENT: bool = false;
+
+    fn operation(&self) -> &'static Operation {
+        &COUNT
     }
 
-    fn infer(&self, _inputs: &[Meta]) -> Result<Meta> {
-        Ok(Meta { dtype: DType::I64, shape: Dims::new() })
+    fn infer(&self, _: &[Meta; 0]) -> Result<Inferred<()>> {
+        Inferred::only(Meta { dtype: DType::I64, shape: Dims::new() })
     }
 
-    fn run(&self, _inputs: &[&Array], _out: Out) -> Result<Array> {
+    fn run(&self, _: &[&Array; 0], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let count = self.sizes.iter().fold(1usize, |n, dim| n.saturating_mul(known(*dim)));
         let to = Array::new(self.name(), DType::I64, &[])?;
         device::store(&to, &[i64::try_from(count.max(1)).unwrap_or(i64::MAX)])?;
@@ -80,23 +85,22 @@ impl Op for Count {
         self.sizes.clone()
     }
 
-    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
-        as_many(sizes, &self.sizes).map(|sizes| Count { sizes }.into())
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
+        as_many(sizes, &self.sizes).map(|sizes| Count { sizes })
     }
+}
 
-    fn is_differentiable(&self) -> bool {
-        false
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        rule.each(|_| Ok(None))
+impl Rule<'_> {
+    /// Zeros like input `k`.
+    pub(crate) fn zeros(&self, k: usize) -> Result<Tensor> {
+        self.g().stretched(self.shape(k), false, self.meta(k).dtype)
     }
 }
 
 impl Tensor {
     /// `0, 1, 2, …`, `len` of them, where this tensor is: eager, or in its program.
     pub(crate) fn numbers(&self, len: Dim) -> Result<Tensor> {
-        apply_beside(self, Numbers { len }, &[])
+        apply_beside(self, AxisNumbers { len }, &[])
     }
 
     /// The product of `sizes`, but at least 1, as a 0-D tensor where this one is.

@@ -4,35 +4,76 @@ use inlay_core::{Dims, Error, Layout, Meta, ResolvedSlice, Result, Slice, axis_o
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-use super::region::{Read, Region, Write};
+use super::region::{ReadRegion, Region, WriteRegion};
 use crate::Tensor;
+use crate::declare::{Bounds, Operation, declare};
 use crate::device::Comb;
 use crate::funnel::{apply, apply_in_place};
+
+declare! {
+    /// Write `y` into a slice of `x`.
+    ///
+    /// Args:
+    ///     x: the tensor to start from, of at least one dimension.
+    ///     y: of x's dtype, and of the shape of ``x[..., start:stop:step, ...]``.
+    ///     axis, start, stop, step: the slice, by Python's rules: clamped, negatives from the end,
+    ///         any step but 0. Or equally long lists of them, for several axes at once.
+    ///     name: the label of the node in a static graph.
+    ///
+    /// Returns:
+    ///     A fresh tensor, or a NumPy array if no argument was a Tensor.
+    ///
+    /// Raises:
+    ///     ValueError: a shape that does not fit, a step of 0, an axis named twice, lists of different
+    ///         lengths.
+    ///     IndexError: an axis out of range.
+    ///     TypeError: dtypes that differ, bounds that are no integers.
+    ///
+    /// >>> import inlay, numpy as np
+    /// >>> x = np.zeros((2, 4), dtype=int)
+    /// >>> inlay.slice_scatter(x, [[1, 2], [3, 4]], axis=1, start=1, step=2)
+    /// array([[0, 1, 0, 2],
+    ///        [0, 3, 0, 4]])
+    /// >>> inlay.slice_scatter(x, [[7, 8]], axis=[0, 1], start=[1, -2], stop=[2, 4], step=[1, 1])
+    /// array([[0, 0, 0, 0],
+    ///        [0, 0, 7, 8]])
+    SLICE_SCATTER = "slice_scatter"(
+        x: Tensor, y: Like, axis: MaybeAxisList = 0, start: MaybeBoundList = None,
+        stop: MaybeBoundList = None, step: MaybeBoundList = 1, name: Label = None
+    )
+        gradients [x, y]
+        twin out => out.apply(WriteRegion(Slices::of(axis, start, stop, step)?), &[x, y]);
+
+    SLICE = "slice"(x: Tensor);
+}
 
 /// Slices of some axes, by Python's rules; the other axes are taken whole.
 ///
 /// ```
-/// use inlay::{Slice, SliceScatter};
+/// use inlay::{Slice, Slices};
 ///
-/// let rows = SliceScatter::new(0, Slice::new(2, 8, 2));
+/// let rows = Slices::new(0, Slice::new(2, 8, 2));
 /// let corner = rows.and(-1, Slice::new(None, 3, 1));
 /// ```
 #[derive(PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct SliceScatter {
+pub struct Slices {
     axes: SmallVec<[(i64, Slice); 2]>,
 }
 
-impl Clone for SliceScatter {
+/// Where [`Tensor::slice_scatter`] writes.
+pub type SliceScatter = Slices;
+
+impl Clone for Slices {
     // The vector's own clone goes through an iterator.
     fn clone(&self) -> Self {
-        SliceScatter { axes: SmallVec::from_slice(&self.axes) }
+        Slices { axes: SmallVec::from_slice(&self.axes) }
     }
 }
 
-impl SliceScatter {
+impl Slices {
     /// A slice of one axis.
     pub fn new(axis: i64, slice: Slice) -> Self {
-        SliceScatter { axes: smallvec![(axis, slice)] }
+        Slices { axes: smallvec![(axis, slice)] }
     }
 
     /// And a slice of another axis.
@@ -42,15 +83,35 @@ impl SliceScatter {
         self
     }
 
-    /// The axes from the front, each with what is selected of it.
-    fn resolve(&self, shape: &[usize]) -> Result<SmallVec<[(usize, ResolvedSlice); 2]>> {
-        let op = self.read_name();
-        let mut resolved = SmallVec::new();
-        for &(axis, slice) in &self.axes {
-            let axis = axis_of(op, "axis", axis, shape.len())?;
-            resolved.push((axis, slice.resolve(shape[axis]).ok_or_else(|| zero_step(op))?));
+    /// Of arguments that are single numbers, or lists with one for each axis. A bound that is left out
+    /// is left out for all axes.
+    fn of(
+        axis: Option<&Bounds>,
+        start: Option<&Bounds>,
+        stop: Option<&Bounds>,
+        step: Option<&Bounds>,
+    ) -> Result<Self> {
+        let (axes, several) = match axis {
+            Some(axis) => (&axis.items[..], axis.is_list),
+            None => (&[Some(0)][..], false),
+        };
+        let op = SLICE_SCATTER.name;
+        for (arg, bounds) in [("start", start), ("stop", stop), ("step", step)] {
+            let Some(bounds) = bounds else { continue };
+            if bounds.is_list != several || bounds.items.len() != axes.len() {
+                let count = bounds.items.len().to_string();
+                let got = if bounds.is_list { &count } else { "one" };
+                let of = if several { "a list of axes" } else { "one axis" };
+                let expected = format!("as many as axes, {}", axes.len());
+                return Err(Error::Argument { op, arg, got: format!("{got} for {of}"), expected });
+            }
         }
-        Ok(resolved)
+        let at = |bounds: Option<&Bounds>, k: usize| bounds.and_then(|bounds| bounds.items[k]);
+        let slices = axes.iter().enumerate().map(|(k, axis)| {
+            let slice = Slice { start: at(start, k), stop: at(stop, k), step: at(step, k).unwrap_or(1) };
+            (axis.unwrap_or(0), slice)
+        });
+        Ok(Slices { axes: slices.collect() })
     }
 }
 
@@ -59,86 +120,99 @@ pub(super) fn zero_step(op: &'static str) -> Error {
     Error::Argument { op, arg: "step", got: "0".into(), expected: "anything but 0".into() }
 }
 
-impl Region for SliceScatter {
-    fn read_name(&self) -> &'static str {
-        "slice"
+/// What a slice whose step is not 0 selects.
+pub(super) fn selected(slice: Slice, size: usize) -> ResolvedSlice {
+    slice.resolve(size).unwrap_or_else(|| unreachable!("inference has seen the step"))
+}
+
+impl Region for Slices {
+    /// The axes from the front, each with its slice.
+    type Found = SmallVec<[(usize, Slice); 2]>;
+
+    fn reader(&self) -> &'static Operation {
+        &SLICE
     }
 
-    fn write_name(&self) -> (&'static str, &'static str, &'static str) {
-        ("slice_scatter", "x", "y")
+    fn writer(&self) -> &'static Operation {
+        &SLICE_SCATTER
     }
 
-    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<Dims> {
+    fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<(Dims, Self::Found)> {
         x.expect_rank_at_least(op, arg, 1)?;
         let mut shape = x.shape.clone();
-        let mut seen: SmallVec<[usize; 2]> = SmallVec::new();
+        let mut found = Self::Found::new();
         for &(axis, slice) in &self.axes {
             let at = axis_of(op, "axis", axis, x.rank())?;
-            if seen.contains(&at) {
+            if found.iter().any(|(seen, _)| *seen == at) {
                 let expected = "each axis once".into();
                 return Err(Error::Argument { op, arg: "axis", got: axis.to_string(), expected });
             }
-            seen.push(at);
+            found.push((at, slice));
             if slice.step == 0 {
                 return Err(zero_step(op));
             }
             if slice != Slice::ALL {
-                shape[at] = shape[at].map(|size| slice.resolve(size).map_or(0, |slice| slice.len));
+                shape[at] = shape[at].map(|size| selected(slice, size).len);
             }
         }
-        Ok(shape)
+        Ok((shape, found))
     }
 
-    fn layout(&self, x: &Layout) -> Result<Layout> {
+    fn layout(&self, found: &Self::Found, x: &Layout) -> Layout {
         let mut layout = x.clone();
-        for (axis, slice) in self.resolve(x.shape())? {
-            layout.narrow(axis, slice);
+        for &(axis, slice) in found {
+            layout.narrow(axis, selected(slice, x.shape()[axis]));
         }
-        Ok(layout)
+        layout
     }
 
     /// For each axis in turn, what its slice leaves out of what the earlier slices selected.
-    fn rest(&self, x: &Layout) -> Result<SmallVec<[Layout; 4]>> {
-        let mut rest = SmallVec::new();
-        let mut selected = x.clone();
-        for (axis, slice) in self.resolve(x.shape())? {
-            let size = x.shape()[axis];
-            let part = |start, len| selected.slice(axis, ResolvedSlice { start, step: 1, len });
-            if slice.len == 0 {
-                rest.push(part(0, size));
-                return Ok(rest);
-            }
-            let last = slice.start.wrapping_add_signed(slice.step * (slice.len as isize - 1));
-            let (low, high) = (slice.start.min(last), slice.start.max(last));
-            let step = slice.step.unsigned_abs();
-            rest.push(part(0, low));
-            rest.push(part(high + 1, size - high - 1));
-            if step > 1 && slice.len > 1 {
-                // Between two selected positions lie step - 1 others: one more dimension.
-                let gaps =
-                    ResolvedSlice { start: low + 1, step: step as isize, len: slice.len - 1 };
-                let gaps = selected.slice(axis, gaps);
-                let (mut shape, mut strides) = (gaps.shape().to_vec(), gaps.strides().to_vec());
-                shape.insert(axis + 1, step - 1);
-                strides.insert(axis + 1, selected.strides()[axis]);
-                rest.push(Layout::strided(shape.into(), strides.into(), gaps.offset()));
-            }
-            selected = selected.slice(axis, slice);
-        }
-        Ok(rest)
+    fn rest(&self, found: &Self::Found, x: &Layout) -> SmallVec<[Layout; 4]> {
+        rest(found, x)
     }
 
-    fn comb(&self, x: &Layout) -> Result<Option<Comb>> {
-        let slices = self.resolve(x.shape())?;
-        let &[(axis, slice)] = slices.as_slice() else { return Ok(None) };
+    fn comb(&self, found: &Self::Found, x: &Layout) -> Option<Comb> {
+        let &[(axis, slice)] = found.as_slice() else { return None };
+        let slice = selected(slice, x.shape()[axis]);
         if slice.step < 2 || slice.len < 2 || x.numel() == 0 {
-            return Ok(None);
+            return None;
         }
         let width: usize = x.shape()[axis + 1..].iter().product();
         let (start, step) = (slice.start * width, slice.step.unsigned_abs() * width);
         let row = x.shape()[axis] * width;
-        Ok(Some(Comb { row, start, step, width, teeth: slice.len }))
+        Some(Comb { row, start, step, width, teeth: slice.len })
     }
+}
+
+/// What slices of some axes leave out, in disjoint parts.
+pub(super) fn rest(slices: &[(usize, Slice)], x: &Layout) -> SmallVec<[Layout; 4]> {
+    let mut rest = SmallVec::new();
+    let mut taken = x.clone();
+    for &(axis, slice) in slices {
+        let size = x.shape()[axis];
+        let slice = selected(slice, size);
+        let part = |start, len| taken.slice(axis, ResolvedSlice::run(start, len));
+        if slice.len == 0 {
+            rest.push(part(0, size));
+            return rest;
+        }
+        let last = slice.start.wrapping_add_signed(slice.step * (slice.len as isize - 1));
+        let (low, high) = (slice.start.min(last), slice.start.max(last));
+        let step = slice.step.unsigned_abs();
+        rest.push(part(0, low));
+        rest.push(part(high + 1, size - high - 1));
+        if step > 1 && slice.len > 1 {
+            // Between two selected positions lie step - 1 others: one more dimension.
+            let gaps = ResolvedSlice { start: low + 1, step: step as isize, len: slice.len - 1 };
+            let gaps = taken.slice(axis, gaps);
+            let (mut shape, mut strides) = (gaps.shape().to_vec(), gaps.strides().to_vec());
+            shape.insert(axis + 1, step - 1);
+            strides.insert(axis + 1, taken.strides()[axis]);
+            rest.push(Layout::strided(shape.into(), strides.into(), gaps.offset()));
+        }
+        taken = taken.slice(axis, slice);
+    }
+    rest
 }
 
 impl Tensor {
@@ -157,7 +231,7 @@ impl Tensor {
     /// Shapes and dtypes that don't fit, an axis out of range or named twice, a step of 0.
     #[track_caller]
     pub fn slice_scatter(&self, y: &Tensor, at: &SliceScatter) -> Result<Tensor> {
-        apply(Write(at.clone()), &[self, y])
+        apply(WriteRegion(at.clone()), &[self, y])
     }
 
     /// [`Tensor::slice_scatter`] in place.
@@ -166,7 +240,7 @@ impl Tensor {
     /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
     #[track_caller]
     pub fn slice_scatter_(&self, y: &Tensor, at: &SliceScatter) -> Result<&Self> {
-        apply_in_place(Write(at.clone()), self, &[y]).map(|()| self)
+        apply_in_place(WriteRegion(at.clone()), &[self, y]).map(|_| self)
     }
 
     /// The slices `at`, as a view.
@@ -174,7 +248,7 @@ impl Tensor {
     /// # Errors
     /// An axis out of range or named twice, a step of 0.
     #[track_caller]
-    pub fn slice(&self, at: &SliceScatter) -> Result<Tensor> {
-        apply(Read(at.clone()), &[self])
+    pub fn slice(&self, at: &Slices) -> Result<Tensor> {
+        apply(ReadRegion(at.clone()), &[self])
     }
 }

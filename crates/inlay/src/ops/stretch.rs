@@ -6,62 +6,84 @@ use inlay_core::{Dim, Dims, Fold, Meta, Result, expect_shape};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::broadcast::{expect_stretch, sizes, stretch};
-use super::operation::{Name, Operation};
+use super::broadcast::{expect_stretch, stretch};
+use super::names::{Caller, Word};
 use super::shape::{as_many, reshaped};
-use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use crate::declare::{Operation, declare};
+use crate::array::{Array, sizes};
+use crate::tape::{Grads, Rule};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// x stretched to `shape` by NumPy's rules, as a view whose repeated elements are the same.
+    ///
+    /// In-place operations refuse such a view.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.broadcast_to([1, 2], [2, 2])
+    /// array([[1, 2],
+    ///        [1, 2]])
+    BROADCAST_TO = "broadcast_to"(x: Tensor, shape: Sizes, name: Label = None)
+        -> View
+        gradients [x]
+        => x.broadcast_to(&shape);
+
+    SHRINK = "sum"(x: Tensor);
+
+    BACKWARD = "backward"(output: Tensor, grad: Tensor);
+
+    GRAD = "grad"(output: Tensor, grad: Tensor);
+}
 
 /// Stretched to a shape by NumPy's rules.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct BroadcastTo {
     shape: Dims,
     /// What the user called, and what the tensor is called there.
-    name: Name,
-    arg: Name,
+    name: Caller,
+    arg: Word,
 }
 
 impl BroadcastTo {
     pub(super) fn new(shape: &[Dim]) -> Self {
-        BroadcastTo::of("broadcast_to", "x", shape)
+        BroadcastTo::of(&BROADCAST_TO, "x", shape)
     }
 
-    fn of(name: &'static str, arg: &'static str, shape: &[Dim]) -> Self {
-        BroadcastTo { shape: Dims::from_slice(shape), name: Name(name), arg: Name(arg) }
+    fn of(operation: &'static Operation, arg: &'static str, shape: &[Dim]) -> Self {
+        BroadcastTo { shape: Dims::from_slice(shape), name: Caller(operation), arg: Word(arg) }
     }
 }
 
 impl Op for BroadcastTo {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<1>;
+    type Found = ();
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
         self.name.0
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
         let to = x.with_shape(self.shape.clone());
         expect_stretch(self.name(), self.arg.0, x, &to)?;
-        Ok(to)
+        Inferred::only(to)
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        stretch(self.name(), "x", inputs[0], &sizes(&self.shape)).map(Cow::into_owned)
-    }
-
-    fn is_view(&self) -> bool {
-        true
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
+        stretch(self.name(), "x", x, &sizes(&self.shape)).map(Cow::into_owned)
     }
 
     fn sizes(&self) -> Dims {
         self.shape.clone()
     }
 
-    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
-        as_many(sizes, &self.shape).map(|shape| BroadcastTo { shape, ..self.clone() }.into())
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
+        as_many(sizes, &self.shape).map(|shape| BroadcastTo { shape, ..self.clone() })
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|k| rule.g().shrink_to(rule.shape(k)).map(Some))
     }
 }
@@ -70,38 +92,37 @@ impl Op for BroadcastTo {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Fit {
     shape: Dims,
-    name: Name,
-    arg: Name,
+    name: Caller,
+    arg: Word,
 }
 
 impl Op for Fit {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<1>;
+    type Found = ();
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
         self.name.0
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
         expect_shape(self.name(), self.arg.0, &x.shape, &self.shape)?;
-        Ok(x.clone())
+        Inferred::only(x.clone())
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        Ok(inputs[0].clone())
-    }
-
-    fn is_view(&self) -> bool {
-        true
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
+        Ok((*x).clone())
     }
 
     fn sizes(&self) -> Dims {
         self.shape.clone()
     }
 
-    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
-        as_many(sizes, &self.shape).map(|shape| Fit { shape, ..self.clone() }.into())
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
+        as_many(sizes, &self.shape).map(|shape| Fit { shape, ..self.clone() })
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|_| Ok(Some(rule.g().clone())))
     }
 }
@@ -113,19 +134,21 @@ pub(crate) struct ShrinkTo {
 }
 
 impl Op for ShrinkTo {
-    fn name(&self) -> &'static str {
-        "sum"
+    type Inputs = Inputs<1>;
+    type Found = ();
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &SHRINK
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
         let to = x.with_shape(self.shape.clone());
         expect_stretch(self.name(), "shape", &to, x)?;
-        Ok(to)
+        Inferred::only(to)
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let shape = sizes(&self.shape);
         if *x.shape() == *shape {
             return Ok((*x).clone());
@@ -146,19 +169,15 @@ impl Op for ShrinkTo {
         reshaped(self.name(), &to, &shape)
     }
 
-    fn is_view(&self) -> bool {
-        true
-    }
-
     fn sizes(&self) -> Dims {
         self.shape.clone()
     }
 
-    fn with_sizes(&self, sizes: &[Dim]) -> Option<Operation> {
-        as_many(sizes, &self.shape).map(|shape| ShrinkTo { shape }.into())
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
+        as_many(sizes, &self.shape).map(|shape| ShrinkTo { shape })
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|k| rule.g().stretched_to(rule.shape(k)).map(Some))
     }
 }
@@ -181,25 +200,26 @@ impl Tensor {
     /// The same for an operation that calls this tensor `arg`.
     pub(super) fn stretched_for(
         &self,
-        op: &'static str,
+        operation: &'static Operation,
         arg: &'static str,
         shape: &[Dim],
     ) -> Result<Tensor> {
-        apply(BroadcastTo::of(op, arg, shape), &[self])
+        apply(BroadcastTo::of(operation, arg, shape), &[self])
     }
 
     /// This tensor, which an operation calls `arg`, if it has `shape`.
     pub(crate) fn fitting(
         &self,
-        op: &'static str,
+        operation: &'static Operation,
         arg: &'static str,
         shape: &[Dim],
     ) -> Result<Tensor> {
-        expect_shape(op, arg, &self.dims(), shape)?;
+        expect_shape(operation.name, arg, &self.dims(), shape)?;
         if *self.dims() == *shape {
             return Ok(self.clone());
         }
-        apply(Fit { shape: Dims::from_slice(shape), name: Name(op), arg: Name(arg) }, &[self])
+        let (name, arg) = (Caller(operation), Word(arg));
+        apply(Fit { shape: Dims::from_slice(shape), name, arg }, &[self])
     }
 
     /// The sum over the axes along which `shape` was stretched to this one.

@@ -3,10 +3,29 @@
 use inlay_core::{Dim, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{PutAlongAxis, Tensor, device};
+
+declare! {
+    /// Single elements at the positions of an index of x's rank: ``x[i][index[i][j]]`` for axis 1.
+    ///
+    /// With `broadcast`, the index stretches to x's shape off the axis, as in NumPy. Without, it may be
+    /// smaller than x there, as in ``torch.gather``.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.take_along_axis([[1, 2, 3], [4, 5, 6]], [[2, 0], [1, 1]], 1)
+    /// array([[3, 1],
+    ///        [5, 5]])
+    TAKE_ALONG_AXIS = "take_along_axis"(
+        x: Tensor, index: Index, axis: Int, broadcast: Flag = true
+    )
+        gradients [x]
+        => x.take_along_axis(index, axis, broadcast);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct TakeAlongAxis {
@@ -43,25 +62,23 @@ pub(super) fn index_shape(
 }
 
 impl Op for TakeAlongAxis {
-    fn name(&self) -> &'static str {
-        "take_along_axis"
+    type Inputs = Inputs<2>;
+    type Found = usize;
+
+    fn operation(&self) -> &'static Operation {
+        &TAKE_ALONG_AXIS
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["x", "index"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x, index] = inputs else { unreachable!("two inputs") };
+    fn infer(&self, [x, index]: &[Meta; 2]) -> Result<Inferred<usize>> {
         x.expect_rank_at_least(self.name(), "x", 1)?;
         let axis = axis_of(self.name(), "axis", self.axis, x.rank())?;
-        Ok(x.with_shape(index_shape(self.name(), x, index, axis, self.broadcast)?))
+        let shape = index_shape(self.name(), x, index, axis, self.broadcast)?;
+        Inferred::new(x.with_shape(shape), axis)
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x, index] = inputs else { unreachable!("two inputs") };
+    fn run(&self, [x, index]: &[&Array; 2], inferred: &Inferred<usize>, _out: Out) -> Result<Array> {
         let op = self.name();
-        let axis = axis_of(op, "axis", self.axis, x.shape().len())?;
+        let axis = inferred.found;
         let shape = if self.broadcast { x.shape() } else { index.shape() };
         let mut shape = resized(shape, axis, index.shape()[axis]);
         let layout = index.layout.broadcast_to(&shape);
@@ -78,8 +95,8 @@ impl Op for TakeAlongAxis {
         Saves::inputs(&[1])
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        let how = PutAlongAxis::reduce(self.axis, Reduce::Sum).broadcast(self.broadcast);
+    fn grad(&self, rule: &Rule<'_>, found: &usize) -> Result<Grads> {
+        let how = PutAlongAxis::reduce(*found as i64, Reduce::Sum).broadcast(self.broadcast);
         rule.each(|k| rule.zeros(k)?.put_along_axis(&rule.input(1)?, rule.g(), how).map(Some))
     }
 }

@@ -2,32 +2,41 @@
 
 use inlay_core::{Error, Meta, Result};
 
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply_eager};
+use crate::tape::{Grads, Rule};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Device, Tensor, device};
 
+declare! {
+    TO = "to"(x: Tensor);
+}
+
 /// It is no operation of programs, which run where their feeds are.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct ToDevice {
     from: Device,
     to: Device,
 }
 
 impl Op for ToDevice {
-    fn name(&self) -> &'static str {
-        "to"
+    type Inputs = Inputs<1>;
+    type Found = ();
+
+    fn operation(&self) -> &'static Operation {
+        &TO
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        Ok(inputs[0].clone())
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
+        Inferred::only(x.clone())
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        device::to_device(self.name(), inputs[0], self.to)
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
+        device::to_device(self.name(), x, self.to)
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|_| rule.g().to(self.from).map(Some))
     }
 }
@@ -53,7 +62,7 @@ impl Tensor {
     /// No such device, no memory on it, a symbolic tensor.
     #[track_caller]
     pub fn to(&self, device: Device) -> Result<Tensor> {
-        let op = "to";
+        let op = TO.name;
         if self.is_symbolic() {
             let got = "a symbolic tensor".into();
             let expected = "one with elements, as a program runs where its feeds are".into();
@@ -62,7 +71,7 @@ impl Tensor {
         if self.device() == device {
             return Ok(self.clone());
         }
-        apply_eager(None, ToDevice { from: self.device(), to: device }, &[self])
+        apply(ToDevice { from: self.device(), to: device }, &[self])
     }
 
     /// The same elements on the CPU; see [`Tensor::to`].

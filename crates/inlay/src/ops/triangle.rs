@@ -3,10 +3,34 @@
 use inlay_core::{Meta, Result, Triangle};
 use serde::{Deserialize, Serialize};
 
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::{Grads, Rule};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// x, and 0 above a diagonal of its last two axes.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.tril([[1, 2], [3, 4]])
+    /// array([[1, 0],
+    ///        [3, 4]])
+    TRIL = "tril"(x: Tensor, diagonal: Bound = 0, name: Label = None)
+        gradients [x]
+        => x.tril(diagonal);
+
+    /// x, and 0 below a diagonal of its last two axes.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.triu([[1, 2], [3, 4]])
+    /// array([[1, 2],
+    ///        [0, 4]])
+    TRIU = "triu"(x: Tensor, diagonal: Bound = 0, name: Label = None)
+        gradients [x]
+        => x.triu(diagonal);
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct KeepTriangle {
@@ -15,27 +39,28 @@ pub(crate) struct KeepTriangle {
 }
 
 impl Op for KeepTriangle {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<1>;
+    type Found = ();
+
+    fn operation(&self) -> &'static Operation {
         match self.triangle {
-            Triangle::Lower => "tril",
-            Triangle::Upper => "triu",
+            Triangle::Lower => &TRIL,
+            Triangle::Upper => &TRIU,
         }
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
         x.expect_rank_at_least(self.name(), "x", 2)?;
-        Ok(x.clone())
+        Inferred::only(x.clone())
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let to = x.new_like(self.name())?;
         device::keep_triangle(&to, x, self.triangle, self.diagonal)?;
         Ok(to)
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|_| apply(*self, &[rule.g()]).map(Some))
     }
 }

@@ -4,10 +4,63 @@ use inlay_core::{DType, Dim, Error, Meta, Result, Triangle};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
-use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use super::create::on;
+use crate::declare::{Operation, declare};
+use crate::array::{Array, sizes};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// Rows and columns of the entries on and below a diagonal, as a ``[2, N]`` tensor.
+    ///
+    /// Args:
+    ///     row, col: the sizes of the matrix; `col` is `row` by default.
+    ///     offset: the entries are those with ``c - r <= offset``. Any integer will do: past the edges it
+    ///         gives all of them or none.
+    ///     dtype: an integer dtype that holds the largest index; int64 by default.
+    ///     device: ``'cpu'`` or ``'gpu'``; without one, where ``inlay.set_device`` says.
+    ///
+    /// Returns:
+    ///     A Tensor: rows first, columns second, in row-major order of the entries.
+    ///
+    /// Raises:
+    ///     ValueError: a negative size, a dtype that can't hold the largest index, more entries than can
+    ///         be addressed.
+    ///     TypeError: sizes that are no integers, a dtype that is none.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.tril_indices(3, 3, -1)
+    /// Tensor([[1, 2, 2],
+    ///         [0, 0, 1]], shape=[2, 3], dtype=int64)
+    TRIL_INDICES = "tril_indices"(
+        row: Extent, col: MaybeExtent = None, offset: Bound = 0, dtype: MaybeType = None, *,
+        device: MaybeDevice = None
+    )
+        -> Tensor
+        => {
+            let (col, dtype) = (col.unwrap_or(row), dtype.unwrap_or(DType::I64));
+            on(device, || Tensor::tril_indices(row, col, offset, dtype))
+        };
+
+    /// Rows and columns of the entries on and above a diagonal, as a ``[2, N]`` tensor.
+    ///
+    /// As ``tril_indices``, of the entries with ``c - r >= offset``.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.triu_indices(2, 3, 1)
+    /// Tensor([[0, 0, 1],
+    ///         [1, 2, 2]], shape=[2, 3], dtype=int64)
+    TRIU_INDICES = "triu_indices"(
+        row: Extent, col: MaybeExtent = None, offset: Bound = 0, dtype: MaybeType = None, *,
+        device: MaybeDevice = None
+    )
+        -> Tensor
+        => {
+            let (col, dtype) = (col.unwrap_or(row), dtype.unwrap_or(DType::I64));
+            on(device, || Tensor::triu_indices(row, col, offset, dtype))
+        };
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct TriangleIndices {
@@ -20,7 +73,7 @@ pub(crate) struct TriangleIndices {
 
 impl TriangleIndices {
     /// Rows and columns, checked.
-    fn sizes(&self) -> Result<(usize, usize)> {
+    fn rows_and_cols(&self) -> Result<(usize, usize)> {
         let size = |arg: &'static str, value: i64| {
             usize::try_from(value).map_err(|_| Error::Argument {
                 op: self.name(),
@@ -34,16 +87,20 @@ impl TriangleIndices {
 }
 
 impl Op for TriangleIndices {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<0>;
+    type Found = (usize, usize);
+    const HAS_GRADIENT: bool = false;
+
+    fn operation(&self) -> &'static Operation {
         match self.triangle {
-            Triangle::Lower => "tril_indices",
-            Triangle::Upper => "triu_indices",
+            Triangle::Lower => &TRIL_INDICES,
+            Triangle::Upper => &TRIU_INDICES,
         }
     }
 
-    fn infer(&self, _inputs: &[Meta]) -> Result<Meta> {
+    fn infer(&self, _: &[Meta; 0]) -> Result<Inferred<(usize, usize)>> {
         let op = self.name();
-        let (rows, cols) = self.sizes()?;
+        let (rows, cols) = self.rows_and_cols()?;
         let Some((_, most)) = self.dtype.integer_range() else {
             let expected = "an integer dtype";
             return Err(Error::DType { op, arg: "dtype", got: self.dtype, expected });
@@ -61,23 +118,14 @@ impl Op for TriangleIndices {
         }
         let too_large = || Error::TooLarge { op, shape: vec![2, usize::MAX] };
         let len = usize::try_from(len).map_err(|_| too_large())?;
-        Ok(Meta { dtype: self.dtype, shape: smallvec![Dim::Known(2), Dim::Known(len)] })
+        let shape = smallvec![Dim::Known(2), Dim::Known(len)];
+        Inferred::new(Meta { dtype: self.dtype, shape }, (rows, cols))
     }
 
-    fn run(&self, _inputs: &[&Array], _out: Out) -> Result<Array> {
-        let (rows, cols) = self.sizes()?;
-        let len = device::triangle_len(self.triangle, rows, cols, self.offset) as usize;
-        let to = Array::new(self.name(), self.dtype, &[2, len])?;
-        device::triangle_indices(&to, self.triangle, (rows, cols), self.offset)?;
+    fn run(&self, _: &[&Array; 0], inferred: &Inferred<(usize, usize)>, _out: Out) -> Result<Array> {
+        let to = Array::new(self.name(), self.dtype, &sizes(&inferred.meta.shape))?;
+        device::triangle_indices(&to, self.triangle, inferred.found, self.offset)?;
         Ok(to)
-    }
-
-    fn is_differentiable(&self) -> bool {
-        false
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
-        rule.each(|_| Ok(None))
     }
 }
 

@@ -3,39 +3,50 @@
 use inlay_core::{DType, Error, Kind, Meta, Result, Unary};
 use serde::{Deserialize, Serialize};
 
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::{Grads, Rule};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    NEGATIVE = "negative"(x: Tensor);
+
+    CONJUGATE = "conjugate"(x: Tensor);
+
+    REAL = "real"(x: Tensor);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Pointwise(Unary);
 
 impl Op for Pointwise {
-    fn name(&self) -> &'static str {
+    type Inputs = Inputs<1>;
+    type Found = ();
+
+    fn operation(&self) -> &'static Operation {
         match self.0 {
-            Unary::Negative => "negative",
-            Unary::Conjugate => "conjugate",
+            Unary::Negative => &NEGATIVE,
+            Unary::Conjugate => &CONJUGATE,
         }
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
         if x.dtype == DType::Bool && self.0 == Unary::Negative {
             let what = "a sign".into();
             return Err(Error::Undefined { op: self.name(), what, dtype: x.dtype });
         }
-        Ok(x.clone())
+        Inferred::only(x.clone())
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let to = x.new_like(self.name())?;
         device::unary(self.0, &to, x)?;
         Ok(to)
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|_| apply(Pointwise(self.0), &[rule.g()]).map(Some))
     }
 }
@@ -44,26 +55,24 @@ impl Op for Pointwise {
 pub(crate) struct Real;
 
 impl Op for Real {
-    fn name(&self) -> &'static str {
-        "real"
+    type Inputs = Inputs<1>;
+    type Found = ();
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &REAL
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [x] = inputs else { unreachable!("one input") };
-        Ok(Meta { dtype: real_dtype(x.dtype), shape: x.shape.clone() })
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
+        Inferred::only(Meta { dtype: real_dtype(x.dtype), shape: x.shape.clone() })
     }
 
     /// The real part of a complex number comes first, so that of a tensor is a view.
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [x] = inputs else { unreachable!("one input") };
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
         Ok(Array { dtype: real_dtype(x.dtype), ..(*x).clone() })
     }
 
-    fn is_view(&self) -> bool {
-        true
-    }
-
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         rule.each(|k| rule.g().narrowed(rule.meta(k).dtype).map(Some))
     }
 }

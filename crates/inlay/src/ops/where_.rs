@@ -3,31 +3,44 @@
 use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
 use serde::{Deserialize, Serialize};
 
-use super::broadcast::{common, sizes, stretch};
+use super::broadcast::{common, stretch};
+use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::autograd::{Grads, Rule, Saves};
-use crate::funnel::{Op, Out, apply};
+use crate::tape::{Grads, Rule, Saves};
+use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
+
+declare! {
+    /// The elements of `x` where `condition` is true, else those of `y`.
+    ///
+    /// The condition is bool, x and y have one dtype, and the shapes broadcast as in NumPy.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.where([True, False, True], [1, 2, 3], 0)
+    /// array([1, 0, 3])
+    WHERE = "where"(condition: Mask, x: Operand, y: Operand, name: Label = None)
+        gradients [x, y]
+        => condition.where_(x, y);
+}
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Where;
 
 impl Op for Where {
-    fn name(&self) -> &'static str {
-        "where"
+    type Inputs = Inputs<3>;
+    type Found = ();
+
+    fn operation(&self) -> &'static Operation {
+        &WHERE
     }
 
-    fn arg(&self, k: usize) -> String {
-        ["condition", "x", "y"][k].into()
-    }
-
-    fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
-        let [condition, x, y] = inputs else { unreachable!("three inputs") };
+    fn infer(&self, [condition, x, y]: &[Meta; 3]) -> Result<Inferred<()>> {
         let op = self.name();
         condition.expect_mask(op, "condition")?;
         let both = common(op, x, y)?;
         match broadcast_dims(&[&condition.shape, &both.shape]) {
-            Some(shape) => Ok(both.with_shape(shape)),
+            Some(shape) => Inferred::only(both.with_shape(shape)),
             None => {
                 let a = ShapeText::of(&condition.shape);
                 Err(Error::BroadcastTogether { op, a, b: ShapeText::of(&both.shape) })
@@ -35,11 +48,9 @@ impl Op for Where {
         }
     }
 
-    fn run(&self, inputs: &[&Array], _out: Out) -> Result<Array> {
-        let [condition, x, y] = inputs else { unreachable!("three inputs") };
+    fn run(&self, [condition, x, y]: &[&Array; 3], inferred: &Inferred<()>, _out: Out) -> Result<Array> {
         let op = self.name();
-        let meta = self.infer(&[condition.meta(), x.meta(), y.meta()])?;
-        let to = x.beside(op, meta.dtype, &sizes(&meta.shape))?;
+        let to = x.fresh(op, &inferred.meta)?;
         let condition = stretch(op, "condition", condition, to.shape())?;
         let (x, y) = (stretch(op, "x", x, to.shape())?, stretch(op, "y", y, to.shape())?);
         device::select(&to, &condition, &x, Some(&y))?;
@@ -50,13 +61,13 @@ impl Op for Where {
         Saves::inputs(&[0])
     }
 
-    fn grad(&self, rule: &Rule<'_>) -> Result<Grads> {
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let (g, condition) = (rule.g(), rule.input(0)?);
         let nothing = Tensor::scalar(self.name(), "x", false, g.dtype())?;
         rule.each(|k| {
             let grad = match k {
-                1 => condition.choose(g, &nothing)?,
-                _ => condition.choose(&nothing, g)?,
+                1 => condition.where_(g, &nothing)?,
+                _ => condition.where_(&nothing, g)?,
             };
             grad.shrink_to(rule.shape(k)).map(Some)
         })
@@ -69,7 +80,7 @@ impl Tensor {
     /// # Errors
     /// A condition that is not bool, dtypes that differ, shapes that don't broadcast together.
     #[track_caller]
-    pub fn choose(&self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
+    pub fn where_(&self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         apply(Where, &[self, x, y])
     }
 }

@@ -8,9 +8,16 @@ use crate::support::case::{self, Case, Expect, load};
 use crate::support::device::also_on_gpu;
 use crate::support::run::run;
 
-fn check(op: &str) {
-    let cases = load(op);
-    assert!(!cases.is_empty(), "{op} has cases");
+/// Checks the files whose number leaves `rest` by [`SHARDS`].
+fn check_files(rest: usize) {
+    let files = case::files();
+    assert!(files.len() > SHARDS, "the files are found");
+    files.iter().skip(rest).step_by(SHARDS).for_each(|file| check(file));
+}
+
+fn check(file: &str) {
+    let cases = load(file);
+    assert!(!cases.is_empty(), "{file} has cases");
     for case in &cases {
         for layout in 0..4 {
             check_case(case, layout, false);
@@ -100,62 +107,16 @@ fn check_static(case: &Case, open: bool, in_place: bool) {
     }
 }
 
-/// The file of a test, one of which is called by a keyword.
-fn file(test: &str) -> &str {
-    test.trim_start_matches("r#")
-}
+/// Tests among which the files are divided, so that they run side by side.
+const SHARDS: usize = 8;
 
-macro_rules! cases {
-    ($($op:ident),* $(,)?) => {
-        $(#[test] fn $op() { check(file(stringify!($op))); })*
+macro_rules! shards {
+    ($($test:ident $rest:literal),*) => {
+        $(#[test] fn $test() { check_files($rest); })*
 
-        also_on_gpu!($($op),*);
-
-        /// A file without a test would be cases that nobody runs.
-        #[test]
-        fn every_file_has_a_test() {
-            let mut tested = vec![$(format!("{}.toml", file(stringify!($op)))),*];
-            tested.sort_unstable();
-            assert_eq!(case::files(), tested);
-        }
+        also_on_gpu!($($test),*);
     };
 }
-cases!(
-    amax,
-    amin,
-    arithmetic,
-    broadcast_to,
-    cast,
-    comparison,
-    concat,
-    constructors,
-    diagonal,
-    diagonal_scatter,
-    getitem,
-    index_add,
-    index_fill,
-    index_put,
-    index_select,
-    masked_fill,
-    masked_scatter,
-    masked_select,
-    mean,
-    prod,
-    put_along_axis,
-    reshape,
-    scatter,
-    scatter_nd,
-    scatter_nd_add,
-    select_scatter,
-    setitem,
-    slice_scatter,
-    stack,
-    sum,
-    take_along_axis,
-    transpose,
-    tril,
-    tril_indices,
-    triu,
-    triu_indices,
-    r#where,
+shards!(
+    files_0 0, files_1 1, files_2 2, files_3 3, files_4 4, files_5 5, files_6 6, files_7 7
 );

@@ -225,7 +225,7 @@ fn regions_and_masks_differentiate() {
     let m = mask.clone();
     let f = move |t: &[Tensor]| square(&t[0].masked_select(&m)?);
     check("masked_select", vec![random(rng, &[2, 3])], Box::new(f));
-    let f = move |t: &[Tensor]| mask.choose(&square(&t[0])?, &square(&t[1])?);
+    let f = move |t: &[Tensor]| mask.where_(&square(&t[0])?, &square(&t[1])?);
     check("where", vec![random(rng, &[2, 1]), random(rng, &[3])], Box::new(f));
     let f = move |t: &[Tensor]| square(&t[0])?.index_fill(&ints(&[0, -1, 0]), 1, &square(&t[1])?);
     check("index_fill", vec![random(rng, &[2, 3]), random(rng, &[])], Box::new(f));

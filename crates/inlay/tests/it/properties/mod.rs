@@ -167,7 +167,7 @@ fn check_masks(rng: &mut Rng, dtype: DType, shape: &[usize]) {
     );
     let (laid, other) = (laid.copy().unwrap(), x.scattered(rng));
     let value_row = value_tensor.broadcast_to(shape).unwrap();
-    check_read(&expected, || mask_tensor.choose(&value_row, &other));
+    check_read(&expected, || mask_tensor.where_(&value_row, &other));
     assert_same(&laid, &x);
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn files() -> Vec<String> {
 /// All cases of a file, each once for every dtype that it asks for; without those that Rust's types
 /// rule out.
 pub(crate) fn load(file: &str) -> Vec<Case> {
-    let text = std::fs::read_to_string(folder().join(file).with_extension("toml")).unwrap();
+    let text = std::fs::read_to_string(folder().join(file)).unwrap();
     let table: Table = text.parse().unwrap();
     let cases = table["case"].as_array().unwrap().iter().map(|case| case.as_table().unwrap());
     let cases = cases.filter(|case| !case.contains_key("python_only"));
@@ -72,9 +72,13 @@ fn dtypes(case: &Table) -> Vec<Option<DType>> {
 fn read(file: &Table, case: &Table, dtype: Option<DType>) -> Case {
     let of = |key: &str| case.get(key).or_else(|| file.get(key));
     let text = |key: &str| of(key).unwrap().as_str().unwrap().to_string();
-    let order: Vec<&str> = of("inputs").map_or(vec![], |inputs| {
-        inputs.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect()
-    });
+    let op = text("op");
+    let declared = inlay::operations().iter().find(|operation| operation.name == op);
+    // The tensors of a call in order; `x` and `value` of `x[...] = value`.
+    let order: Vec<&str> = match declared {
+        Some(operation) => operation.arguments.iter().map(|argument| argument.name).collect(),
+        None => vec!["x", "value"],
+    };
     let is_array =
         |value: &Value| value.as_table().is_some_and(|table| table.contains_key("shape"));
     let named =
@@ -95,8 +99,8 @@ fn read(file: &Table, case: &Table, dtype: Option<DType>) -> Case {
     };
     Case {
         name: format!("{}[{}]", text("name"), dtype.map_or("", DType::name)),
-        op: text("op"),
-        has_twin: of("inplace").is_some_and(|twin| twin.as_bool().unwrap()),
+        op,
+        has_twin: declared.is_some_and(|operation| operation.twin.is_some()),
         arrays,
         attrs: case.get("attrs").map_or(Table::new(), |attrs| attrs.as_table().unwrap().clone()),
         dtype,

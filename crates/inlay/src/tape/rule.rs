@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use inlay_core::{DType, Dim, Error, Meta, Result};
+use inlay_core::{Dim, Error, Meta, Result};
 use smallvec::SmallVec;
 
 use super::history::History;
-use super::node::{Link, Node, Saved};
+use super::node::{Link, Saved, TapeNode};
 use crate::Tensor;
 use crate::array::Array;
 
@@ -35,6 +35,11 @@ impl Saves {
         Saves { inputs, output: false }
     }
 
+    /// Whether the rule reads input `k`.
+    pub(crate) const fn reads(self, k: usize) -> bool {
+        self.inputs >> k & 1 == 1
+    }
+
     /// And the result.
     pub(crate) const fn and_output(self) -> Saves {
         Saves { output: true, ..self }
@@ -43,11 +48,11 @@ impl Saves {
 
 /// One step of backward.
 pub(crate) struct Rule<'a> {
-    pub(super) node: &'a Arc<Node>,
-    pub(super) saved: &'a Saved,
-    pub(super) upstream: &'a Tensor,
+    pub(crate) node: &'a Arc<TapeNode>,
+    pub(crate) saved: &'a Saved,
+    pub(crate) upstream: &'a Tensor,
     /// For each input, whether anyone wants its gradient.
-    pub(super) wanted: &'a [bool],
+    pub(crate) wanted: &'a [bool],
 }
 
 impl Rule<'_> {
@@ -76,11 +81,6 @@ impl Rule<'_> {
         self.node.metas.len()
     }
 
-    /// Zeros like input `k`.
-    pub(crate) fn zeros(&self, k: usize) -> Result<Tensor> {
-        self.upstream.stretched(self.shape(k), false, self.meta(k).dtype)
-    }
-
     /// Input `k`, which the operation has said it saves.
     pub(crate) fn input(&self, k: usize) -> Result<Tensor> {
         match &self.saved.inputs[k] {
@@ -97,7 +97,7 @@ impl Rule<'_> {
         match &self.saved.output {
             Some((tensor, version)) => {
                 self.expect_unchanged(tensor.array(), *version)?;
-                Ok(tensor.again(History::of_node(Link::to(self.node), None)))
+                Ok(tensor.again(History::new(Some(Link::to(self.node)), None)))
             }
             None => unreachable!("{} reads what it does not save", self.node.op.name()),
         }
@@ -113,20 +113,5 @@ impl Rule<'_> {
     /// One gradient for each input, made only if it is wanted.
     pub(crate) fn each(&self, make: impl Fn(usize) -> Result<Option<Tensor>>) -> Result<Grads> {
         (0..self.arity()).map(|k| if self.wants(k) { make(k) } else { Ok(None) }).collect()
-    }
-}
-
-impl Tensor {
-    /// In a dtype that holds sums and products of many: 16-bit floats in 32 bits.
-    pub(crate) fn widened(&self) -> Result<Tensor> {
-        match self.dtype() {
-            DType::F16 | DType::BF16 => self.cast(DType::F32),
-            _ => Ok(self.clone()),
-        }
-    }
-
-    /// Back from [`Tensor::widened`].
-    pub(crate) fn narrowed(&self, dtype: DType) -> Result<Tensor> {
-        if self.dtype() == dtype { Ok(self.clone()) } else { self.cast(dtype) }
     }
 }

@@ -7,12 +7,11 @@ use inlay_core::{DType, Dim, Dims, Error, Result, expect_shape};
 
 use smallvec::SmallVec;
 
-use super::history::{Hook, Leaf};
-use super::mode::NoGrad;
-use super::node::{Edge, Node};
-use super::rule::Rule;
 use crate::Tensor;
+use crate::declare::Operation;
 use crate::lock::lock;
+use crate::ops::{BACKWARD, GRAD};
+use crate::tape::{Edge, Hook, Leaf, NoGrad, Rule, TapeNode, is_grad_enabled};
 
 /// How [`Tensor::grad_of`] works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,7 +47,7 @@ impl Sum {
 
 /// What is known of a node during one backward.
 struct Visit {
-    node: Arc<Node>,
+    node: Arc<TapeNode>,
     /// Users whose gradients are still to come.
     waiting: usize,
     sum: Option<Sum>,
@@ -119,7 +118,7 @@ impl Pass {
         }
     }
 
-    fn give(&mut self, edge: &Edge, grad: Option<Tensor>) -> Result<Option<Arc<Node>>> {
+    fn give(&mut self, edge: &Edge, grad: Option<Tensor>) -> Result<Option<Arc<TapeNode>>> {
         match edge {
             Edge::None => Ok(None),
             Edge::Leaf(leaf) => {
@@ -199,7 +198,8 @@ fn finish(sum: Sum, hooks: &Mutex<Vec<Hook>>, dtype: DType) -> Result<Tensor> {
 }
 
 /// The gradient to start from: as given, or 1 for a single element.
-fn seed(op: &'static str, output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
+fn seed(operation: &'static Operation, output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
+    let op = operation.name;
     match given {
         Some(grad) => {
             grad.meta().expect_dtype_of(op, "grad", &output.meta(), "output")?;
@@ -210,7 +210,7 @@ fn seed(op: &'static str, output: &Tensor, given: Option<&Tensor>) -> Result<Ten
             // Of open sizes it is seen when they come.
             let single: Dims = Dims::from_elem(Dim::Known(1), output.rank());
             let ones = output.filled(&output.dims(), true, output.dtype())?;
-            ones.fitting(op, "output", &single)
+            ones.fitting(operation, "output", &single)
         }
         None => {
             let got = format!("left out for a tensor of {} elements", output.numel());
@@ -232,6 +232,29 @@ fn expect_tracked(op: &'static str, output: &Tensor) -> Result<Edge> {
 }
 
 impl Tensor {
+    /// The gradient that backward has collected for this leaf.
+    pub fn grad(&self) -> Option<Tensor> {
+        let collected = lock(&self.history().collector()?.grad).clone();
+        // Only memory that has run out can fail here, and then there is no gradient to give.
+        collected.and_then(|grad| grad.narrowed(self.dtype()).ok())
+    }
+
+    /// Sets or removes the collected gradient.
+    ///
+    /// # Errors
+    /// A gradient of another dtype or shape.
+    pub fn set_grad(&self, grad: Option<&Tensor>) -> Result<()> {
+        let brought = grad.map(|grad| grad.beside("grad", "grad", self, "tensor")).transpose()?;
+        let grad = brought.as_ref();
+        if let Some(grad) = grad {
+            grad.meta().expect_dtype_of("grad", "grad", &self.meta(), "tensor")?;
+            let (got, want) = (grad.meta(), self.meta());
+            inlay_core::expect_shape("grad", "grad", &got.shape, &want.shape)?;
+        }
+        *lock(&self.leaf().grad) = grad.map(Tensor::widened).transpose()?;
+        Ok(())
+    }
+
     /// Adds to the gradient of every leaf that this tensor was computed from.
     ///
     /// `grad` is the gradient of this tensor, 1 if it has a single element. What the graph kept is
@@ -251,7 +274,7 @@ impl Tensor {
     pub fn backward(&self, grad: Option<&Tensor>, retain_graph: bool) -> Result<()> {
         let op = "backward";
         let edge = expect_tracked(op, self)?;
-        let seed = seed(op, self, grad)?;
+        let seed = seed(&BACKWARD, self, grad)?;
         let _off = NoGrad::set(false);
         let mut pass = Pass::default();
         pass.run(vec![(edge, seed)], retain_graph)?;
@@ -291,7 +314,7 @@ impl Tensor {
         }
         let roots = outputs.iter().enumerate().map(|(k, output)| {
             let given = seeds.get(k).copied().flatten();
-            Ok((expect_tracked(op, output)?, seed(op, output, given)?))
+            Ok((expect_tracked(op, output)?, seed(&GRAD, output, given)?))
         });
         let roots = roots.collect::<Result<Vec<_>>>()?;
         let mut pass = Pass::default();
@@ -312,7 +335,7 @@ impl Tensor {
         pass.targets = Some(wanted);
         let keep = options.retain_graph || options.create_graph;
         {
-            let _mode = NoGrad::set(options.create_graph && super::is_grad_enabled());
+            let _mode = NoGrad::set(options.create_graph && is_grad_enabled());
             pass.run(roots, keep)?;
         }
         let mut found = Vec::new();
@@ -322,7 +345,7 @@ impl Tensor {
                 Edge::Leaf(leaf) => match pass.leaves.get_mut(&address(leaf)) {
                     Some((leaf, Some(sum))) => {
                         let sum = Sum { total: sum.total.clone(), parts: sum.parts };
-                        let _mode = NoGrad::set(options.create_graph && super::is_grad_enabled());
+                        let _mode = NoGrad::set(options.create_graph && is_grad_enabled());
                         Some(finish(sum, &leaf.hooks, leaf.meta.dtype)?)
                     }
                     _ => None,

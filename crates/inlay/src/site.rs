@@ -51,19 +51,19 @@ pub fn set_site(find: fn() -> Option<String>) {
 
 /// Where this library's own code lies.
 fn own_folder() -> &'static str {
-    file!().trim_end_matches("site.rs").trim_end_matches(['/', '\\']).trim_end_matches("graph")
+    file!().trim_end_matches("site.rs")
 }
 
 /// What is known of the call that is being made.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Site {
-    pub(super) name: Option<Arc<str>>,
-    pub(super) line: Option<Arc<str>>,
+pub(crate) struct Site {
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) line: Option<Arc<str>>,
 }
 
 impl Site {
     /// Of the call that the code at `caller` makes, if that is the user's.
-    pub(super) fn now(caller: &Location<'_>) -> Self {
+    pub(crate) fn now(caller: &Location<'_>) -> Self {
         let name = NAME.with(|name| name.borrow().clone());
         let name = name.or_else(|| WITHIN.get().map(Arc::from));
         let line = match SITE.get() {
@@ -78,14 +78,14 @@ impl Site {
     }
 
     /// The error of a node, with what is known of where it comes from.
-    pub(super) fn locate(&self, error: Error) -> Error {
+    pub(crate) fn locate(&self, error: Error) -> Error {
         match self.text() {
             Some(node) => Error::AtNode { node, error: Box::new(error) },
             None => error,
         }
     }
 
-    pub(super) fn text(&self) -> Option<String> {
+    pub(crate) fn text(&self) -> Option<String> {
         let name = self.name.as_ref().map(|name| format!("'{name}'"));
         match (name, &self.line) {
             (Some(name), Some(line)) => Some(format!("{name}, {line}")),

@@ -8,29 +8,50 @@ use inlay_core::{DType, Error, Meta, Result};
 use smallvec::SmallVec;
 
 use super::history::{Hook, Leaf};
+use super::rule::Saves;
 use crate::Tensor;
-use crate::funnel::Op;
 use crate::lock::lock;
+use crate::op::Checked;
 
 /// One recorded operation.
-pub(crate) struct Node {
-    pub(super) op: Box<dyn Op>,
+pub(crate) struct TapeNode {
+    pub(crate) op: Box<dyn Checked>,
     /// Where the gradient of each input goes.
-    pub(super) edges: SmallVec<[Edge; 3]>,
+    pub(crate) edges: SmallVec<[Edge; 3]>,
     /// What the result is.
-    pub(super) dtype: DType,
+    pub(crate) dtype: DType,
     /// What each input was.
-    pub(super) metas: SmallVec<[Meta; 3]>,
+    pub(crate) metas: SmallVec<[Meta; 3]>,
     /// What the rule reads; gone once backward has passed.
     saved: Mutex<Option<Saved>>,
-    pub(super) hooks: Mutex<Vec<Hook>>,
+    pub(crate) hooks: Mutex<Vec<Hook>>,
 }
 
 /// Values that a rule reads, with the versions that their memory had.
+#[derive(Default)]
 pub(crate) struct Saved {
     pub(crate) inputs: SmallVec<[Option<(Tensor, u64)>; 3]>,
     /// Without its history, which is the node that keeps it.
     pub(crate) output: Option<(Tensor, u64)>,
+}
+
+impl Saved {
+    /// Of `count` inputs, those that the rule reads; and the result, if it reads that.
+    pub(crate) fn new(
+        saves: Saves,
+        count: usize,
+        input: impl Fn(usize) -> Tensor,
+        output: impl FnOnce() -> Tensor,
+    ) -> Self {
+        let versioned = |tensor: Tensor| {
+            let version = tensor.array().buffer.version();
+            (tensor, version)
+        };
+        Saved {
+            inputs: (0..count).map(|k| saves.reads(k).then(|| versioned(input(k)))).collect(),
+            output: saves.output.then(|| versioned(output())),
+        }
+    }
 }
 
 /// Where a gradient goes.
@@ -44,20 +65,20 @@ pub(crate) enum Edge {
     Node(Link),
 }
 
-impl Node {
+impl TapeNode {
     pub(crate) fn link(
-        op: Box<dyn Op>,
+        op: Box<dyn Checked>,
         edges: SmallVec<[Edge; 3]>,
         metas: SmallVec<[Meta; 3]>,
         dtype: DType,
         saved: Saved,
     ) -> Link {
         let saved = Mutex::new(Some(saved));
-        Link(Some(Arc::new(Node { op, edges, dtype, metas, saved, hooks: Mutex::default() })))
+        Link(Some(Arc::new(TapeNode { op, edges, dtype, metas, saved, hooks: Mutex::default() })))
     }
 
     /// What was saved; an error once it was freed.
-    pub(super) fn saved(&self) -> Result<SavedGuard<'_>> {
+    pub(crate) fn saved(&self) -> Result<SavedGuard<'_>> {
         let guard = lock(&self.saved);
         if guard.is_none() {
             return Err(Error::GraphFreed { op: self.op.name() });
@@ -66,14 +87,14 @@ impl Node {
     }
 
     /// Frees what was saved.
-    pub(super) fn free(&self) {
+    pub(crate) fn free(&self) {
         let freed = lock(&self.saved).take();
         drop(freed);
     }
 }
 
 /// Locked access to what is there.
-pub(super) struct SavedGuard<'a>(MutexGuard<'a, Option<Saved>>);
+pub(crate) struct SavedGuard<'a>(MutexGuard<'a, Option<Saved>>);
 
 impl std::ops::Deref for SavedGuard<'_> {
     type Target = Saved;
@@ -86,9 +107,9 @@ impl std::ops::Deref for SavedGuard<'_> {
     }
 }
 
-impl fmt::Debug for Node {
+impl fmt::Debug for TapeNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Node").field("op", &self.op).finish_non_exhaustive()
+        f.debug_struct("TapeNode").field("op", &self.op).finish_non_exhaustive()
     }
 }
 
@@ -97,20 +118,20 @@ impl fmt::Debug for Node {
 /// Dropping the last reference to a long chain of nodes must not recurse through it: a node that
 /// goes while another one is going waits in a queue.
 #[derive(Clone, Default)]
-pub(crate) struct Link(Option<Arc<Node>>);
+pub(crate) struct Link(Option<Arc<TapeNode>>);
 
 impl Link {
-    pub(super) fn to(node: &Arc<Node>) -> Self {
+    pub(crate) fn to(node: &Arc<TapeNode>) -> Self {
         Link(Some(Arc::clone(node)))
     }
 
-    pub(crate) fn node(&self) -> Option<&Arc<Node>> {
+    pub(crate) fn node(&self) -> Option<&Arc<TapeNode>> {
         self.0.as_ref()
     }
 }
 
 thread_local! {
-    static DROPPED: RefCell<Option<Vec<Arc<Node>>>> = const { RefCell::new(None) };
+    static DROPPED: RefCell<Option<Vec<Arc<TapeNode>>>> = const { RefCell::new(None) };
 }
 
 impl Drop for Link {

@@ -39,7 +39,7 @@ impl NoGrad {
     }
 
     /// Records or not until it is dropped.
-    pub(super) fn set(enabled: bool) -> Self {
+    pub(crate) fn set(enabled: bool) -> Self {
         NoGrad { before: ENABLED.replace(enabled), thread: PhantomData }
     }
 

@@ -11,7 +11,7 @@ use crate::Tensor;
 use crate::lock::lock;
 
 /// Sees a gradient on its way, and may give another in its place.
-pub(super) type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+pub(crate) type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
 
 /// The gradient side of a tensor.
 #[derive(Default)]
@@ -28,10 +28,10 @@ pub(crate) struct History {
 
 /// Where a leaf's gradient is collected; graphs keep this and not the leaf's elements.
 pub(crate) struct Leaf {
-    pub(super) meta: Meta,
+    pub(crate) meta: Meta,
     /// In 32 bits for 16-bit floats, so that many backwards add up.
-    pub(super) grad: Mutex<Option<Tensor>>,
-    pub(super) hooks: Mutex<Vec<Hook>>,
+    pub(crate) grad: Mutex<Option<Tensor>>,
+    pub(crate) hooks: Mutex<Vec<Hook>>,
 }
 
 impl History {
@@ -39,9 +39,12 @@ impl History {
         History { view: Some(version), ..History::default() }
     }
 
-    pub(crate) fn of_node(node: Link, view: Option<u64>) -> Self {
+    /// Of a result: the node that computed it if it was recorded, and the version of its memory if
+    /// it is a view.
+    #[inline]
+    pub(crate) fn new(node: Option<Link>, view: Option<u64>) -> Self {
         let history = History { view, ..History::default() };
-        history.set_node(node);
+        node.into_iter().for_each(|node| history.set_node(node));
         history
     }
 
@@ -68,6 +71,11 @@ impl History {
     pub(crate) fn node(&self) -> Link {
         lock(&self.node).clone()
     }
+
+    /// Where the gradient of a leaf is collected, if one was ever wanted.
+    pub(crate) fn collector(&self) -> Option<&Arc<Leaf>> {
+        self.leaf.get()
+    }
 }
 
 impl Tensor {
@@ -83,7 +91,7 @@ impl Tensor {
 
     /// The same history for a copy that stands for this tensor.
     pub(crate) fn history_again(&self) -> History {
-        let history = History::of_node(self.history().node(), None);
+        let history = History::new(Some(self.history().node()), None);
         if self.history().wants.load(Ordering::Relaxed) {
             history.wants.store(true, Ordering::Relaxed);
             history.leaf.get_or_init(|| self.leaf());
@@ -91,7 +99,7 @@ impl Tensor {
         history
     }
 
-    pub(super) fn leaf(&self) -> Arc<Leaf> {
+    pub(crate) fn leaf(&self) -> Arc<Leaf> {
         let make = || {
             let (grad, hooks) = (Mutex::default(), Mutex::default());
             Arc::new(Leaf { meta: self.meta(), grad, hooks })
@@ -136,29 +144,6 @@ impl Tensor {
     /// Whether the tensor was not computed by recorded operations.
     pub fn is_leaf(&self) -> bool {
         self.history().is_leaf()
-    }
-
-    /// The gradient that backward has collected for this leaf.
-    pub fn grad(&self) -> Option<Tensor> {
-        let collected = lock(&self.history().leaf.get()?.grad).clone();
-        // Only memory that has run out can fail here, and then there is no gradient to give.
-        collected.and_then(|grad| grad.narrowed(self.dtype()).ok())
-    }
-
-    /// Sets or removes the collected gradient.
-    ///
-    /// # Errors
-    /// A gradient of another dtype or shape.
-    pub fn set_grad(&self, grad: Option<&Tensor>) -> Result<()> {
-        let brought = grad.map(|grad| grad.beside("grad", "grad", self, "tensor")).transpose()?;
-        let grad = brought.as_ref();
-        if let Some(grad) = grad {
-            grad.meta().expect_dtype_of("grad", "grad", &self.meta(), "tensor")?;
-            let (got, want) = (grad.meta(), self.meta());
-            inlay_core::expect_shape("grad", "grad", &got.shape, &want.shape)?;
-        }
-        *lock(&self.leaf().grad) = grad.map(Tensor::widened).transpose()?;
-        Ok(())
     }
 
     /// Forgets the collected gradient.

@@ -1,0 +1,233 @@
+//! The objects of a call as the values that its declaration asks for.
+
+use std::borrow::Cow;
+
+use inlay::{ArgumentKind as Kind, Bounds, Error, Operation, Reduce, Returns, Value};
+use pyo3::exceptions::PyUserWarning;
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+
+use super::{Maybe, Object};
+use crate::convert::Call;
+use crate::{device, dtype};
+
+/// Arguments of the operation that has the most.
+pub(super) const MOST: usize = 10;
+
+/// The values of all arguments, and how many elements the call works on.
+type Values<'a> = ([Value<'a>; MOST], usize);
+
+/// Converts the arguments: first those that are no tensors, since their conversion may run any Python
+/// code; then the tensors.
+pub(super) fn values<'a, 'py>(
+    call: &mut Call<'py>,
+    operation: &'static Operation,
+    in_place: bool,
+    objects: &[Maybe<'a, 'py>],
+) -> PyResult<Values<'a>> {
+    let mut values = [const { Value::Absent }; MOST];
+    let arguments = operation.arguments.iter().zip(objects).zip(&mut values);
+    for ((argument, object), value) in arguments {
+        if argument.kind.has_tensors() {
+            continue;
+        }
+        *value = match object {
+            None => argument.absent().unwrap_or(Value::Absent),
+            Some(object) => attribute(call, argument.name, argument.kind, object)?,
+        };
+    }
+    if let Some(advice) = &operation.advice {
+        let given = |name: &str| {
+            let mut named = operation.arguments.iter().zip(objects);
+            named.any(|(argument, object)| argument.name == name && object.is_some())
+        };
+        if given(advice.given) && !given(advice.without) {
+            let text = std::ffi::CString::new(advice.text)?;
+            PyErr::warn(call.py(), &call.py().get_type::<PyUserWarning>(), &text, 1)?;
+        }
+    }
+    tensors(call, operation, in_place, objects, &mut values)?;
+    if operation.returns == Returns::Tensor {
+        call.make_tensor();
+    }
+    let size = size(operation, &values);
+    Ok((values, size))
+}
+
+fn tensors<'a, 'py>(
+    call: &mut Call<'py>,
+    operation: &'static Operation,
+    in_place: bool,
+    objects: &[Maybe<'a, 'py>],
+    values: &mut [Value<'a>; MOST],
+) -> PyResult<()> {
+    let mut first = None;
+    for (k, (argument, object)) in operation.arguments.iter().zip(objects).enumerate() {
+        let (arg, Some(object)) = (argument.name, *object) else { continue };
+        let tensor = match argument.kind {
+            Kind::Tensor if k == 0 && in_place => call.target(arg, object)?,
+            Kind::Tensor => call.array(arg, object)?,
+            Kind::Index => call.index(arg, object)?,
+            Kind::Mask => call.mask(arg, object)?,
+            Kind::Like => match first {
+                Some(like) => call.values(arg, object, like)?,
+                None => call.array(arg, object)?,
+            },
+            Kind::Operand if matches!(values[k], Value::Absent) => {
+                return operands(call, operation, k, objects, values);
+            }
+            Kind::Tensors => {
+                values[k] = list(call, arg, object, "a list or tuple of tensors", Call::array)?;
+                continue;
+            }
+            Kind::Indices => {
+                values[k] = list(call, arg, object, "a tuple or list of tensors", Call::index)?;
+                continue;
+            }
+            _ => continue,
+        };
+        first.get_or_insert(tensor.dtype());
+        values[k] = Value::Tensor(tensor);
+    }
+    Ok(())
+}
+
+/// Two tensors of one dtype, the second of which is the next argument: a plain number or list beside a
+/// tensor or array takes its dtype.
+fn operands<'a, 'py>(
+    call: &mut Call<'py>,
+    operation: &'static Operation,
+    k: usize,
+    objects: &[Maybe<'a, 'py>],
+    values: &mut [Value<'a>; MOST],
+) -> PyResult<()> {
+    let (Some(x), Some(y)) = (objects[k], objects[k + 1]) else { return Ok(()) };
+    let [x_name, y_name] = [k, k + 1].map(|k| operation.arguments[k].name);
+    if Call::is_untyped(x) && !Call::is_untyped(y) {
+        let y = call.array(y_name, y)?;
+        values[k] = Value::Tensor(call.values(x_name, x, y.dtype())?);
+        values[k + 1] = Value::Tensor(y);
+    } else {
+        let x = call.array(x_name, x)?;
+        values[k + 1] = Value::Tensor(call.values(y_name, y, x.dtype())?);
+        values[k] = Value::Tensor(x);
+    }
+    Ok(())
+}
+
+/// A list of tensors, each brought in by `bring`.
+fn list<'a, 'py>(
+    call: &mut Call<'py>,
+    arg: &'static str,
+    object: Object<'a, 'py>,
+    expected: &str,
+    bring: impl for<'o> Fn(
+        &mut Call<'py>,
+        &'static str,
+        &'o Bound<'py, PyAny>,
+    ) -> PyResult<crate::convert::Arg<'o>>,
+) -> PyResult<Value<'a>> {
+    if !Call::is_list(object) {
+        return Err(call.expected(arg, object, expected));
+    }
+    let items = Call::items(object)?;
+    let tensors = items.iter().map(|item| Ok(Cow::Owned(bring(call, arg, item)?.into_owned())));
+    tensors.collect::<PyResult<Vec<_>>>().map(Value::Tensors)
+}
+
+/// The value of an argument that is no tensor.
+fn attribute<'py>(
+    call: &mut Call<'py>,
+    arg: &'static str,
+    kind: Kind,
+    object: Object<'_, 'py>,
+) -> PyResult<Value<'static>> {
+    Ok(match kind {
+        Kind::Int | Kind::Extent => Value::Int(call.integer(arg, object)?),
+        Kind::Bound => Value::Int(call.bound(arg, object)?),
+        Kind::Flag => Value::Flag(call.flag(arg, object)?),
+        Kind::Reduce => Value::Reduce(reduce(call, arg, object, "")?),
+        Kind::ReduceOrAssign => Value::Reduce(reduce(call, arg, object, "assign")?),
+        Kind::Axes | Kind::Ints => Value::Ints(call.integers(arg, object)?.into()),
+        Kind::Sizes => Value::Ints(call.sizes(arg, object)?.into()),
+        Kind::AxisList => Value::Bounds(axes(call, arg, object)?),
+        Kind::BoundList => Value::Bounds(bounds(call, arg, object)?),
+        Kind::DType => Value::DType(dtype::parse(call.op(), object)?),
+        Kind::Device => Value::Device(device::parse(call.op(), object)?),
+        Kind::Scalar => Value::Scalar(call.scalar(arg, object)?),
+        Kind::Label => {
+            call.name(object)?;
+            Value::Absent
+        }
+        kind => unreachable!("{kind:?} is converted with the tensors"),
+    })
+}
+
+/// The reduction of a name, or `None` for `other`.
+fn reduce<'py>(
+    call: &Call<'py>,
+    arg: &'static str,
+    object: Object<'_, 'py>,
+    other: &str,
+) -> PyResult<Option<Reduce>> {
+    let name = call.text(arg, object)?;
+    let found = Reduce::from_name(&name);
+    if found.is_none() && (other.is_empty() || name != other) {
+        let known = if other.is_empty() { String::new() } else { format!("{other}, ") };
+        let expected = format!("one of {known}{}", Reduce::NAMES);
+        let (op, got) = (call.op(), format!("{:?}", &*name));
+        return Err(call.raise(&Error::Argument { op, arg, got, expected }));
+    }
+    Ok(found)
+}
+
+fn axes<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Bounds> {
+    if object.is_exact_instance_of::<PyInt>() {
+        return Ok(Bounds::one(call.integer(arg, object)?));
+    }
+    let items = call.integers(arg, object)?.into_iter().map(Some);
+    Ok(Bounds { items: items.collect(), is_list: Call::is_list(object) })
+}
+
+fn bounds<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Bounds> {
+    if !Call::is_list(object) {
+        return Ok(Bounds::one(call.bound(arg, object)?));
+    }
+    let bound = |item: &Bound<'py, PyAny>| match item.is_none() {
+        true => Ok(None),
+        false => call.bound(arg, item).map(Some),
+    };
+    let items = Call::items(object)?.iter().map(bound).collect::<PyResult<Vec<_>>>()?;
+    Ok(Bounds::list(items))
+}
+
+/// How many elements a call works on at the most: those of its largest tensor, or of the shape that it
+/// makes. A view costs nothing.
+fn size(operation: &Operation, values: &[Value<'_>; MOST]) -> usize {
+    if operation.returns == Returns::View {
+        return 0;
+    }
+    let (mut largest, mut made) = (None, None::<usize>);
+    let mut last = 0;
+    for (argument, value) in operation.arguments.iter().zip(values) {
+        match (argument.kind, value) {
+            (_, Value::Tensor(tensor)) => largest = largest.max(Some(tensor.numel())),
+            (_, Value::Tensors(tensors)) => {
+                let all = tensors.iter().map(|tensor| tensor.numel()).sum();
+                largest = largest.max(Some(all));
+            }
+            (Kind::Sizes, Value::Ints(sizes)) => {
+                made =
+                    Some(sizes.iter().fold(1, |n, &size| n.saturating_mul(size.max(0) as usize)));
+            }
+            // A number of columns that is left out is that of the rows.
+            (Kind::Extent, value) => {
+                last =
+                    if let Value::Int(extent) = value { (*extent).max(0) as usize } else { last };
+                made = Some(made.unwrap_or(1).saturating_mul(last));
+            }
+            _ => {}
+        }
+    }
+    largest.max(made).unwrap_or(usize::MAX)
+}

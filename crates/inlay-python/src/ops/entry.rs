@@ -1,0 +1,320 @@
+//! How Python calls an operation: one C function for each, all of which lead to [`super::call`].
+//!
+//! The functions are made at run time from the table of operations, with the signatures and docstrings
+//! of their declarations.
+#![expect(
+    unsafe_code,
+    reason = "PyO3 makes functions of signatures that are known when it compiles"
+)]
+
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::OnceLock;
+
+use inlay::{Operation, operations};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::{Borrowed, intern};
+
+use super::arguments::MOST;
+use crate::tensor::PyTensor;
+
+/// What a C function calls.
+struct Entry {
+    operation: &'static Operation,
+    in_place: bool,
+    /// The names of the arguments, interned: most keywords are these very objects.
+    names: Vec<Py<PyString>>,
+    /// How many arguments may come by position.
+    positional: usize,
+}
+
+static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
+
+/// The most entries that there are functions for.
+const ROOM: usize = 256;
+
+type Args = *const *mut ffi::PyObject;
+
+/// The C function of entry `K`, as a function of the module.
+unsafe extern "C" fn function<const K: usize>(
+    _module: *mut ffi::PyObject,
+    args: Args,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter's promise about its arguments.
+    unsafe { enter(K, ptr::null_mut(), args, count, keywords) }
+}
+
+/// The same as a method of `Tensor`, which is the first argument.
+unsafe extern "C" fn method<const K: usize>(
+    tensor: *mut ffi::PyObject,
+    args: Args,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter's promise about its arguments.
+    unsafe { enter(K, tensor, args, count, keywords) }
+}
+
+type Functions = [ffi::PyCFunctionFastWithKeywords; 2];
+
+/// The functions of sixteen entries.
+macro_rules! sixteen {
+    ($high:literal: $($low:literal)*) => {
+        [$([function::<{ $high * 16 + $low }>, method::<{ $high * 16 + $low }>]),*]
+    };
+}
+
+macro_rules! functions {
+    ($($high:literal)*) => {
+        [$(sixteen!($high: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)),*]
+    };
+}
+
+static FUNCTIONS: [[Functions; 16]; ROOM / 16] = functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+
+/// # Safety
+/// `first` is null or an object; `args` are `count` objects, followed by one for each of the names
+/// `keywords`, which is null or a tuple of strings. The thread is attached to the interpreter.
+unsafe fn enter(
+    entry: usize,
+    first: *mut ffi::PyObject,
+    args: Args,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    Python::attach(|py| {
+        let call = AssertUnwindSafe(|| {
+            let entry = &ENTRIES.get().ok_or_else(not_ready)?[entry];
+            let count = count.max(0) as usize;
+            let mut objects: [Option<Borrowed<'_, '_, PyAny>>; MOST] = [None; MOST];
+            // SAFETY: the caller's promise. The interpreter keeps the arguments until this returns.
+            unsafe {
+                let keywords = match keywords.is_null() {
+                    true => None,
+                    false => Some(Borrowed::from_ptr(py, keywords).cast_unchecked::<PyTuple>()),
+                };
+                let given = |k: usize| Borrowed::from_ptr(py, *args.add(k));
+                let own = !first.is_null();
+                if own {
+                    objects[0] = Some(Borrowed::from_ptr(py, first));
+                }
+                entry.sort_out(py, usize::from(own), count, &given, keywords, &mut objects)?;
+            }
+            let mut arguments: [Option<&Bound<'_, PyAny>>; MOST] = [None; MOST];
+            for (argument, object) in arguments.iter_mut().zip(&objects) {
+                *argument = object.as_ref().map(|object| &**object);
+            }
+            let arguments = &arguments[..entry.operation.arguments.len()];
+            super::call(py, entry.operation, entry.in_place, arguments)
+        });
+        let result = catch_unwind(call)
+            .unwrap_or_else(|_| Err(PyRuntimeError::new_err("internal error, please report it")));
+        match result {
+            Ok(object) => object.into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                ptr::null_mut()
+            }
+        }
+    })
+}
+
+fn not_ready() -> PyErr {
+    PyRuntimeError::new_err("inlay is not initialized")
+}
+
+impl Entry {
+    fn name(&self) -> &'static str {
+        let twin = self.operation.twin.filter(|_| self.in_place);
+        twin.unwrap_or(self.operation.name)
+    }
+
+    /// Puts each object into the place of its argument. `own` are there already. An argument that has
+    /// a default and is `None` counts as left out.
+    fn sort_out<'a, 'py>(
+        &self,
+        py: Python<'py>,
+        own: usize,
+        count: usize,
+        given: &dyn Fn(usize) -> Borrowed<'a, 'py, PyAny>,
+        keywords: Option<Borrowed<'a, 'py, PyTuple>>,
+        objects: &mut [Option<Borrowed<'a, 'py, PyAny>>; MOST],
+    ) -> PyResult<()> {
+        let arguments = self.operation.arguments;
+        if own + count > self.positional {
+            return Err(self.too_many(own, count));
+        }
+        for k in 0..count {
+            objects[own + k] = Some(given(k));
+        }
+        if let Some(keywords) = keywords {
+            for (k, keyword) in keywords.iter_borrowed().enumerate() {
+                let place = self.place_of(py, keyword)?;
+                if place < own || objects[place].is_some() {
+                    let text = format!(
+                        "{}() got multiple values for argument '{}'",
+                        self.name(),
+                        arguments[place].name
+                    );
+                    return Err(PyTypeError::new_err(text));
+                }
+                objects[place] = Some(given(count + k));
+            }
+        }
+        for (argument, object) in arguments.iter().zip(objects.iter_mut()) {
+            match (argument.default, &object) {
+                (None, None) => return Err(self.missing(objects)),
+                (Some(_), Some(given)) if given.is_none() => *object = None,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn place_of(&self, py: Python<'_>, keyword: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
+        let same = |name: &Py<PyString>| name.as_ptr() == keyword.as_ptr();
+        if let Some(place) = self.names.iter().position(same) {
+            return Ok(place);
+        }
+        let keyword = keyword.cast::<PyString>()?;
+        let text = keyword.to_string_lossy();
+        let named = |name: &Py<PyString>| name.bind(py).to_string_lossy() == text;
+        self.names.iter().position(named).ok_or_else(|| {
+            let text = format!("{}() got an unexpected keyword argument '{text}'", self.name());
+            PyTypeError::new_err(text)
+        })
+    }
+
+    fn too_many(&self, own: usize, count: usize) -> PyErr {
+        let required =
+            self.operation.arguments.iter().filter(|argument| argument.default.is_none());
+        let (least, most) = (required.count().saturating_sub(own), self.positional - own);
+        let takes =
+            if least == most { most.to_string() } else { format!("from {least} to {most}") };
+        let were = if count == 1 { "was" } else { "were" };
+        let text = format!(
+            "{}() takes {takes} positional arguments but {count} {were} given",
+            self.name()
+        );
+        PyTypeError::new_err(text)
+    }
+
+    fn missing(&self, objects: &[Option<Borrowed<'_, '_, PyAny>>; MOST]) -> PyErr {
+        let arguments = self.operation.arguments.iter().zip(objects);
+        let missing =
+            arguments.filter(|(argument, object)| argument.default.is_none() && object.is_none());
+        let names: Vec<String> =
+            missing.map(|(argument, _)| format!("'{}'", argument.name)).collect();
+        let listed = match names.as_slice() {
+            [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+            names => names.concat(),
+        };
+        let plural = if names.len() == 1 { "" } else { "s" };
+        let count = names.len();
+        let text = format!(
+            "{}() missing {count} required positional argument{plural}: {listed}",
+            self.name()
+        );
+        PyTypeError::new_err(text)
+    }
+
+    /// The docstring as C functions have it: signature, line, text.
+    fn doc(&self, is_method: bool) -> String {
+        let signature = signature(self.operation, is_method);
+        let doc = match self.in_place {
+            false => self.operation.doc(),
+            true => {
+                let (name, first) = (self.operation.name, self.operation.arguments[0].name);
+                format!(
+                    "``{name}`` in place: writes into `{first}` and returns it.\n\n`{first}` is a \
+                     Tensor or a NumPy array that can be written. When the call raises, it is what it \
+                     was.\n"
+                )
+            }
+        };
+        format!("{}{signature}\n--\n\n{doc}", self.name())
+    }
+}
+
+/// The signature as Python shows it.
+pub(super) fn signature(operation: &Operation, is_method: bool) -> String {
+    let mut parts = Vec::new();
+    let mut keywords = false;
+    for (k, argument) in operation.arguments.iter().enumerate() {
+        if argument.keyword_only && !keywords {
+            keywords = true;
+            parts.push("*".to_owned());
+        }
+        parts.push(if k == 0 && is_method { "$self".to_owned() } else { argument.to_string() });
+    }
+    format!("({})", parts.join(", "))
+}
+
+/// A definition that lives as long as the process, as the functions that are made of it may.
+fn definition(
+    entry: &Entry,
+    is_method: bool,
+    meth: ffi::PyCFunctionFastWithKeywords,
+) -> PyResult<*mut ffi::PyMethodDef> {
+    let text = |text: &str| -> PyResult<*const c_char> { Ok(CString::new(text)?.into_raw()) };
+    Ok(Box::into_raw(Box::new(ffi::PyMethodDef {
+        ml_name: text(entry.name())?,
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: meth },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: text(&entry.doc(is_method))?,
+    })))
+}
+
+fn entries(py: Python<'_>) -> Vec<Entry> {
+    let both = operations().iter().flat_map(|operation| {
+        let twin = operation.twin.map(|_| (*operation, true));
+        [(*operation, false)].into_iter().chain(twin)
+    });
+    let entry = |(operation, in_place): (&'static Operation, bool)| {
+        let arguments = operation.arguments;
+        let name = |name| PyString::intern(py, name).unbind();
+        let positional = arguments.iter().filter(|argument| !argument.keyword_only).count();
+        let names = arguments.iter().map(|argument| name(argument.name)).collect();
+        Entry { operation, in_place, names, positional }
+    };
+    both.map(entry).collect()
+}
+
+/// Adds all functions to the module, their names to its `__all__`, and the methods to `Tensor`.
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let entries = ENTRIES.get_or_init(|| entries(py));
+    assert!(entries.len() <= ROOM, "more operations than there are functions for");
+    let longest = operations().iter().map(|operation| operation.arguments.len()).max();
+    assert!(longest.unwrap_or(0) <= MOST, "more arguments than there is room for");
+    let class = py.get_type::<PyTensor>();
+    let module_name = module.getattr(intern!(py, "__name__"))?;
+    let all = PyList::empty(py);
+    for (k, entry) in entries.iter().enumerate() {
+        let [function, method] = FUNCTIONS[k / 16][k % 16];
+        let definition_of = |is_method, meth| definition(entry, is_method, meth);
+        // SAFETY: the definition is whole and lives on; the results are new references.
+        let object = unsafe {
+            let def = definition_of(false, function)?;
+            let object = ffi::PyCFunction_NewEx(def, ptr::null_mut(), module_name.as_ptr());
+            Bound::from_owned_ptr_or_err(py, object)?
+        };
+        module.setattr(entry.name(), object)?;
+        all.append(entry.name())?;
+        if entry.operation.is_method() {
+            // SAFETY: as above; the class lives as long as the module.
+            let object = unsafe {
+                let def = definition_of(true, method)?;
+                Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), def))?
+            };
+            class.setattr(entry.name(), object)?;
+        }
+    }
+    module.setattr("__all__", all)
+}

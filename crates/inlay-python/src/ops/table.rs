@@ -1,0 +1,136 @@
+//! `inlay.operations()`: the table of operations, for whoever loops over them.
+
+use inlay::{Argument, Operation, Preset};
+use pyo3::prelude::*;
+
+/// An argument of an operation.
+#[pyclass(name = "Argument", module = "inlay", frozen)]
+pub(crate) struct PyArgument(&'static Argument);
+
+#[pymethods]
+impl PyArgument {
+    /// The name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// What it takes: ``'Tensor'``, ``'Index'``, ``'Mask'``, ``'Like'`` (of the first tensor's dtype),
+    /// ``'Int'``, ``'Flag'`` and so on.
+    #[getter]
+    fn kind(&self) -> String {
+        format!("{:?}", self.0.kind)
+    }
+
+    /// Whether there is no default.
+    #[getter]
+    fn required(&self) -> bool {
+        self.0.default.is_none()
+    }
+
+    /// The default; None for a required argument, too.
+    #[getter]
+    fn default(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(match self.0.default {
+            Some(Preset::Int(value)) => value.into_pyobject(py)?.into_any().unbind(),
+            Some(Preset::Flag(value)) => value.into_pyobject(py)?.to_owned().into_any().unbind(),
+            Some(Preset::Reduce(reduce)) => reduce.name().into_pyobject(py)?.into_any().unbind(),
+            Some(Preset::Assign) => "assign".into_pyobject(py)?.into_any().unbind(),
+            Some(Preset::DType(dtype)) => dtype.name().into_pyobject(py)?.into_any().unbind(),
+            _ => py.None(),
+        })
+    }
+
+    /// Whether it is passed by name only.
+    #[getter]
+    fn keyword_only(&self) -> bool {
+        self.0.keyword_only
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Argument {}: {:?}>", self.0, self.0.kind)
+    }
+}
+
+/// An operation as it is declared.
+#[pyclass(name = "Operation", module = "inlay", frozen)]
+pub(crate) struct PyOperation(&'static Operation);
+
+#[pymethods]
+impl PyOperation {
+    /// The name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// The name of the twin that writes into its first argument, if there is one.
+    #[getter]
+    fn twin(&self) -> Option<&'static str> {
+        self.0.twin
+    }
+
+    /// The arguments, in order.
+    #[getter]
+    fn arguments(&self) -> Vec<PyArgument> {
+        self.0.arguments.iter().map(PyArgument).collect()
+    }
+
+    /// The names of the arguments that have a gradient.
+    #[getter]
+    fn gradients(&self) -> Vec<&'static str> {
+        self.0.gradients.to_vec()
+    }
+
+    /// What comes back: ``'Fresh'``, ``'View'``, ``'ViewOrCopy'``, or ``'Tensor'`` for one that is a
+    /// Tensor whatever the arguments were.
+    #[getter]
+    fn returns(&self) -> String {
+        format!("{:?}", self.0.returns)
+    }
+
+    /// Whether it is also a method of `Tensor`.
+    #[getter]
+    fn is_method(&self) -> bool {
+        self.0.is_method()
+    }
+
+    /// The first paragraph of the documentation.
+    #[getter]
+    fn summary(&self) -> String {
+        self.0.summary()
+    }
+
+    /// The documentation.
+    #[getter]
+    fn doc(&self) -> String {
+        self.0.doc()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Operation {}{}>", self.0.name, super::entry::signature(self.0, false))
+    }
+}
+
+/// The table of operations: for each its name, its arguments with kinds and defaults, which of them
+/// have a gradient, its twin, and what it does.
+///
+/// >>> import inlay
+/// >>> writes = [op.name for op in inlay.operations() if op.twin]
+/// >>> 'slice_scatter' in writes
+/// True
+/// >>> scatter = next(op for op in inlay.operations() if op.name == 'scatter')
+/// >>> scatter.gradients
+/// ['x', 'updates']
+/// >>> [(arg.name, arg.kind, arg.default) for arg in scatter.arguments[3:5]]
+/// [('overwrite', 'Flag', True), ('axis', 'Int', 0)]
+#[pyfunction]
+fn operations() -> Vec<PyOperation> {
+    inlay::operations().iter().map(|operation| PyOperation(operation)).collect()
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyArgument>()?;
+    module.add_class::<PyOperation>()?;
+    module.add_function(wrap_pyfunction!(operations, module)?)
+}

@@ -1,0 +1,114 @@
+//! The kinds of arguments: what each is called in a declaration, and the type of which it arrives.
+
+use inlay_core::{DType, Reduce};
+use smallvec::SmallVec;
+
+use super::{ArgumentKind, Bounds, Value, first_or};
+use crate::{Device, Scalar};
+
+/// A kind of argument.
+pub(crate) trait Kind {
+    /// What it is in the table.
+    const KIND: ArgumentKind;
+    /// Whether the operation is told that the argument was left out, instead of its default.
+    const SEES_ABSENCE: bool = false;
+    /// The type of which it arrives.
+    type Arrives<'a>;
+
+    /// The argument out of its value.
+    fn take<'a>(value: Option<&'a Value<'_>>) -> Self::Arrives<'a>;
+}
+
+/// Whoever calls a body has checked the kinds of its values.
+#[cold]
+fn mismatch(kind: ArgumentKind) -> ! {
+    unreachable!("a value of another kind than {kind:?}")
+}
+
+/// Defines kinds: name in declarations, variant of [`ArgumentKind`], type, and how a value becomes it.
+/// A kind that is `maybe` is told when
+/// the argument was left out.
+macro_rules! kind {
+    ($($(#[$doc:meta])* $name:ident($kind:ident $($maybe:ident)?) $type:ty: $($pattern:pat => $arrives:expr),+;)+) => {
+        /// What declarations call the kinds of arguments.
+        pub(crate) mod kinds {
+            use super::*;
+
+            $($(#[$doc])*
+            pub(crate) struct $name;
+
+            impl Kind for $name {
+                const KIND: ArgumentKind = ArgumentKind::$kind;
+                const SEES_ABSENCE: bool =
+                    !first_or!([$(stringify!($maybe))?] "").is_empty();
+                type Arrives<'a> = $type;
+
+                #[inline]
+                fn take<'a>(value: Option<&'a Value<'_>>) -> $type {
+                    match value {
+                        $(Some($pattern) => $arrives,)+
+                        _ => mismatch(ArgumentKind::$kind),
+                    }
+                }
+            })+
+        }
+    };
+}
+
+kind! {
+    /// A tensor.
+    Tensor(Tensor) &'a crate::Tensor: Value::Tensor(tensor) => tensor;
+    /// A tensor of the dtype of the first one.
+    Like(Like) &'a crate::Tensor: Value::Tensor(tensor) => tensor;
+    /// One of two tensors of one dtype.
+    Operand(Operand) &'a crate::Tensor: Value::Tensor(tensor) => tensor;
+    /// A tensor of integers.
+    Index(Index) &'a crate::Tensor: Value::Tensor(tensor) => tensor;
+    /// A bool tensor.
+    Mask(Mask) &'a crate::Tensor: Value::Tensor(tensor) => tensor;
+    /// A list of tensors.
+    Tensors(Tensors) SmallVec<[&'a crate::Tensor; 4]>:
+        Value::Tensors(tensors) => tensors.iter().map(|tensor| &**tensor).collect();
+    /// A list of integer tensors, or of one mask.
+    Indices(Indices) SmallVec<[&'a crate::Tensor; 4]>:
+        Value::Tensors(tensors) => tensors.iter().map(|tensor| &**tensor).collect();
+    /// An integer.
+    Int(Int) i64: Value::Int(value) => *value;
+    /// An integer that ends at the ends of 64 bits.
+    Bound(Bound) i64: Value::Int(value) => *value;
+    /// A number of rows or columns.
+    Extent(Extent) i64: Value::Int(value) => *value;
+    /// The same, which may be left out.
+    MaybeExtent(Extent maybe) Option<i64>: Value::Int(value) => Some(*value), Value::Absent => None;
+    /// An axis, or a list of axes.
+    MaybeAxisList(AxisList maybe) Option<&'a Bounds>:
+        Value::Bounds(bounds) => Some(bounds), Value::Absent => None;
+    /// A bound of a slice, or a list of bounds.
+    MaybeBoundList(BoundList maybe) Option<&'a Bounds>:
+        Value::Bounds(bounds) => Some(bounds), Value::Absent => None;
+    /// Axes, or `None` for all.
+    Axes(Axes) Option<&'a [i64]>: Value::Ints(axes) => Some(&axes[..]), Value::Absent => None;
+    /// Integers.
+    Ints(Ints) &'a [i64]: Value::Ints(values) => &values[..];
+    /// A shape.
+    Sizes(Sizes) SmallVec<[usize; 6]>:
+        Value::Ints(sizes) => sizes.iter().map(|&size| size.max(0) as usize).collect();
+    /// A truth value.
+    Flag(Flag) bool: Value::Flag(value) => *value;
+    /// A reduction.
+    Reduction(Reduce) Reduce: Value::Reduce(Some(reduce)) => *reduce;
+    /// A reduction, or `None` to assign.
+    ReduceOrAssign(ReduceOrAssign) Option<Reduce>: Value::Reduce(reduce) => *reduce;
+    /// A dtype.
+    Type(DType) DType: Value::DType(dtype) => *dtype;
+    /// The same, which may be left out.
+    MaybeType(DType maybe) Option<DType>: Value::DType(dtype) => Some(*dtype), Value::Absent => None;
+    /// A device; the current one where it is left out.
+    MaybeDevice(Device maybe) Option<Device>: Value::Device(device) => Some(*device), Value::Absent => None;
+    /// A plain number.
+    Number(Scalar) Scalar: Value::Scalar(number) => *number;
+    /// The same, which may be left out.
+    MaybeNumber(Scalar maybe) Option<Scalar>: Value::Scalar(number) => Some(*number), Value::Absent => None;
+    /// The label of nodes in a program, which whoever calls the body has dealt with.
+    Label(Label) (): _ => ();
+}

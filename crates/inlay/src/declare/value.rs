@@ -1,0 +1,114 @@
+//! Values of arguments, as bindings and tests hand them to a declared operation.
+
+use std::borrow::Cow;
+
+use inlay_core::{DType, Reduce};
+use smallvec::SmallVec;
+
+use super::{Argument, ArgumentKind};
+use crate::{Device, Scalar, Tensor};
+
+/// The value of an argument.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "each name is its own documentation")]
+pub enum Value<'a> {
+    /// Left out.
+    Absent,
+    Tensor(Cow<'a, Tensor>),
+    Tensors(Vec<Cow<'a, Tensor>>),
+    Int(i64),
+    Flag(bool),
+    /// A reduction; `None` is an assignment.
+    Reduce(Option<Reduce>),
+    DType(DType),
+    Device(Device),
+    Scalar(Scalar),
+    Ints(SmallVec<[i64; 4]>),
+    Bounds(Bounds),
+}
+
+/// Bounds of slices, or axes: one, or a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// One for each axis; `None` is an open end.
+    pub items: SmallVec<[Option<i64>; 2]>,
+    /// Whether they came as a list.
+    pub is_list: bool,
+}
+
+impl Bounds {
+    /// A single one.
+    pub fn one(value: i64) -> Self {
+        Bounds { items: SmallVec::from_elem(Some(value), 1), is_list: false }
+    }
+
+    /// A list.
+    pub fn list(items: impl IntoIterator<Item = Option<i64>>) -> Self {
+        Bounds { items: items.into_iter().collect(), is_list: true }
+    }
+}
+
+impl Value<'_> {
+    /// Whether it is of the kind that is declared.
+    pub(super) fn fits(&self, argument: &Argument) -> bool {
+        use ArgumentKind as Kind;
+        match self {
+            Value::Absent => argument.default.is_some(),
+            Value::Tensor(_) => argument.kind.is_tensor(),
+            Value::Tensors(_) => matches!(argument.kind, Kind::Tensors | Kind::Indices),
+            Value::Int(_) => matches!(argument.kind, Kind::Int | Kind::Bound | Kind::Extent),
+            Value::Flag(_) => argument.kind == Kind::Flag,
+            Value::Reduce(Some(_)) => {
+                matches!(argument.kind, Kind::Reduce | Kind::ReduceOrAssign)
+            }
+            Value::Reduce(None) => argument.kind == Kind::ReduceOrAssign,
+            Value::DType(_) => argument.kind == Kind::DType,
+            Value::Device(_) => argument.kind == Kind::Device,
+            Value::Scalar(_) => argument.kind == Kind::Scalar,
+            Value::Ints(_) => matches!(argument.kind, Kind::Ints | Kind::Sizes | Kind::Axes),
+            Value::Bounds(_) => matches!(argument.kind, Kind::AxisList | Kind::BoundList),
+        }
+    }
+
+    /// What it is, for an error.
+    pub(super) fn describe(&self) -> String {
+        let whole = format!("{self:?}");
+        whole.split(['(', '{']).next().unwrap_or_default().trim().to_owned()
+    }
+}
+
+impl<'a> From<&'a Tensor> for Value<'a> {
+    fn from(tensor: &'a Tensor) -> Self {
+        Value::Tensor(Cow::Borrowed(tensor))
+    }
+}
+
+impl From<Tensor> for Value<'_> {
+    fn from(tensor: Tensor) -> Self {
+        Value::Tensor(Cow::Owned(tensor))
+    }
+}
+
+impl From<i64> for Value<'_> {
+    fn from(value: i64) -> Self {
+        Value::Int(value)
+    }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(value: bool) -> Self {
+        Value::Flag(value)
+    }
+}
+
+impl From<Reduce> for Value<'_> {
+    fn from(value: Reduce) -> Self {
+        Value::Reduce(Some(value))
+    }
+}
+
+impl From<DType> for Value<'_> {
+    fn from(value: DType) -> Self {
+        Value::DType(value)
+    }
+}

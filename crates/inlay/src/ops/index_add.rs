@@ -1,0 +1,44 @@
+//! `index_add`: rows added to the places along an axis that an index names.
+
+use inlay_core::{Reduce, Result};
+
+use super::scatter::Scatter;
+use crate::Tensor;
+use crate::declare::declare;
+
+declare! {
+    /// Add rows of `value` to the places along `axis` that a 1-D index names, duplicates too.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.index_add([1, 1, 1], [0, 0, -1], 0, [10, 20, 30])
+    /// array([31,  1, 31])
+    INDEX_ADD = "index_add"(
+        x: Tensor, index: Index, axis: Int, value: Like, name: Label = None
+    )
+        gradients [x, value]
+        twin out => out.apply(how(axis), &[x, index, value]);
+}
+
+fn how(axis: i64) -> Scatter {
+    Scatter::reduce(Reduce::Sum).include_self(true).called(&INDEX_ADD).axis(axis)
+}
+
+impl Tensor {
+    /// A copy in which, along `axis` and for i in order, `x[index[i]] += values[i]`.
+    ///
+    /// # Errors
+    /// As [`Tensor::scatter`].
+    #[track_caller]
+    pub fn index_add(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<Tensor> {
+        self.scatter(index, values, how(axis))
+    }
+
+    /// [`Tensor::index_add`] in place.
+    ///
+    /// # Errors
+    /// As [`Tensor::scatter_`].
+    #[track_caller]
+    pub fn index_add_(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<&Self> {
+        self.scatter_(index, values, how(axis))
+    }
+}

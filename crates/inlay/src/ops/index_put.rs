@@ -1,0 +1,92 @@
+//! `index_put`: values to the elements or rows that several indices, or a mask, name together.
+
+use inlay_core::Result;
+
+use super::flat::{Flat, how};
+use crate::declare::declare;
+use crate::op::Out;
+use crate::site::within;
+use crate::tape::is_grad_enabled;
+use crate::{Item, Scatter, Tensor};
+
+declare! {
+    /// Write `value` to ``x[indices[0], indices[1], ...]``, or add it with `accumulate`.
+    ///
+    /// The indices are integer tensors for the first axes, which broadcast together, or a single bool
+    /// mask. The value broadcasts to the shape of what is written. Duplicates are processed in order.
+    ///
+    /// >>> import inlay, numpy as np
+    /// >>> inlay.index_put(np.zeros((2, 2), int), ([0, 1, 1], [1, 0, 0]), [5, 6, 7])
+    /// array([[0, 5],
+    ///        [7, 0]])
+    INDEX_PUT = "index_put"(
+        x: Tensor, indices: Indices, value: Like, accumulate: Flag = false, name: Label = None
+    )
+        gradients [x, value]
+        twin out => match out {
+            Out::Fresh => x.index_put(&indices, value, accumulate),
+            Out::InPlace => x.index_put_(&indices, value, accumulate).cloned(),
+        };
+}
+
+impl Tensor {
+    /// A copy in which `x[indices[0][i], indices[1][i], …] = values[i]`, or `+=` to accumulate.
+    ///
+    /// The indices are integers for the first axes, which stretch to one shape, or a single mask. The
+    /// values stretch to the shape of what is written.
+    ///
+    /// # Errors
+    /// Shapes and dtypes that don't fit, indices out of range.
+    #[track_caller]
+    pub fn index_put(
+        &self,
+        indices: &[&Tensor],
+        values: &Tensor,
+        accumulate: bool,
+    ) -> Result<Tensor> {
+        within(INDEX_PUT.name, || {
+            let (flat, updates) = self.rows_to_put(indices, values)?;
+            let how = how(&INDEX_PUT, accumulate);
+            flat.rows(self)?.scatter(&flat.index, &updates, how)?.shaped(&self.dims())
+        })
+    }
+
+    /// [`Tensor::index_put`] in place.
+    ///
+    /// # Errors
+    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    #[track_caller]
+    pub fn index_put_(
+        &self,
+        indices: &[&Tensor],
+        values: &Tensor,
+        accumulate: bool,
+    ) -> Result<&Self> {
+        self.expect_target(INDEX_PUT.name, "x")?;
+        within(INDEX_PUT.name, || {
+            let (flat, updates) = self.rows_to_put(indices, values)?;
+            self.write_rows(&flat, &updates, how(&INDEX_PUT, accumulate))
+        })
+    }
+
+    fn rows_to_put(&self, indices: &[&Tensor], values: &Tensor) -> Result<(Flat, Tensor)> {
+        let flat = Flat::of_indices(&INDEX_PUT, self, indices)?;
+        let updates = flat.updates(&INDEX_PUT, "value", self, values)?;
+        Ok((flat, updates))
+    }
+
+    /// Writes rows of the first axes made one, in place: through a view of the memory where there is
+    /// one and no gradient is recorded, else through a copy.
+    fn write_rows(&self, flat: &Flat, updates: &Tensor, how: Scatter) -> Result<&Self> {
+        let rows = flat.rows(self)?;
+        let shared = !self.is_symbolic() && rows.array().buffer.same_as(&self.array().buffer);
+        let tracked = !self.stop_gradient() || !updates.stop_gradient();
+        if shared && !(tracked && is_grad_enabled()) {
+            rows.scatter_(&flat.index, updates, how)?;
+            return Ok(self);
+        }
+        let written = rows.scatter(&flat.index, updates, how)?.shaped(&self.dims())?;
+        self.assign(&[Item::Ellipsis], &written)?;
+        Ok(self)
+    }
+}

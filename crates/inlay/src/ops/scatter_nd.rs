@@ -1,0 +1,90 @@
+//! `scatter_nd` and `scatter_nd_add`: values added to the places that the last axis of an index names.
+
+use inlay_core::{Dim, Error, Layout, Meta, Result};
+
+use super::flat::{Flat, how};
+use crate::declare::{Operation, declare};
+use crate::site::within;
+use crate::{Item, Tensor};
+
+declare! {
+    /// Add ``updates[i]`` to ``x[index[i]]`` for every row of `index`, whose last axis names a place on
+    /// the first axes of x.
+    ///
+    /// >>> import inlay, numpy as np
+    /// >>> inlay.scatter_nd_add(np.zeros((2, 2), int), [[0, 1], [0, 1]], [5, 6])
+    /// array([[ 0, 11],
+    ///        [ 0,  0]])
+    SCATTER_ND_ADD = "scatter_nd_add"(
+        x: Tensor, index: Index, updates: Like, name: Label = None
+    )
+        gradients [x, updates]
+        => x.scatter_nd_add(index, updates);
+
+    /// Zeros of `shape` to which ``scatter_nd_add`` has added.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.scatter_nd([[1], [1]], [5, 6], [3])
+    /// array([ 0, 11,  0])
+    SCATTER_ND = "scatter_nd"(
+        index: Index, updates: Tensor, shape: Sizes, name: Label = None
+    )
+        gradients [updates]
+        => Tensor::scatter_nd(index, updates, &shape);
+}
+
+impl Tensor {
+    /// A copy in which `x[index[i]] += updates[i]` for every row i of `index`, whose last axis names a
+    /// place on the first axes of `x`.
+    ///
+    /// # Errors
+    /// Shapes and dtypes that don't fit, indices out of range.
+    #[track_caller]
+    pub fn scatter_nd_add(&self, index: &Tensor, updates: &Tensor) -> Result<Tensor> {
+        within(SCATTER_ND_ADD.name, || add(&SCATTER_ND_ADD, self, index, updates))
+    }
+
+    /// Zeros of `shape` to which [`Tensor::scatter_nd_add`] has added.
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn scatter_nd(index: &Tensor, updates: &Tensor, shape: &[usize]) -> Result<Tensor> {
+        let op = SCATTER_ND.name;
+        // Checked here, so that a size that can't be is an error of this operation.
+        Layout::contiguous(op, shape, updates.dtype().size())?;
+        let zeros = Meta::known(updates.dtype(), shape).shape;
+        let zeros = updates.filled(&zeros, false, updates.dtype())?;
+        within(op, || add(&SCATTER_ND, &zeros, index, updates))
+    }
+}
+
+fn add(
+    operation: &'static Operation,
+    x: &Tensor,
+    index: &Tensor,
+    updates: &Tensor,
+) -> Result<Tensor> {
+    updates.meta().expect_dtype_of(operation.name, "updates", &x.meta(), "x")?;
+    let flat = nd_index(operation, x, index)?;
+    let mut expected = flat.shape.clone();
+    expected.extend_from_slice(&x.dims()[flat.axes..]);
+    let updates = updates.fitting(operation, "updates", &expected)?;
+    let rows = flat.updates(operation, "updates", x, &updates)?;
+    flat.rows(x)?.scatter(&flat.index, &rows, how(operation, true))?.shaped(&x.dims())
+}
+
+/// One index for each axis out of an index whose last axis lists them.
+fn nd_index(operation: &'static Operation, x: &Tensor, index: &Tensor) -> Result<Flat> {
+    let op = operation.name;
+    index.meta().expect_index(op, "index")?;
+    index.meta().expect_rank_at_least(op, "index", 1)?;
+    let index = index.beside(op, "index", x, "x")?;
+    let axis = index.rank() - 1;
+    let Dim::Known(depth) = index.dims()[axis] else {
+        return Err(Error::OpenSize { op, arg: "index", axis });
+    };
+    let parts = (0..depth as i64).map(|k| index.index(&[Item::Ellipsis, Item::At(k)]));
+    let parts = parts.collect::<Result<Vec<Tensor>>>()?;
+    Flat::of_indices(operation, x, &parts.iter().collect::<Vec<_>>())
+}

@@ -1,0 +1,146 @@
+//! Symbolic tensors: handles to values of a program.
+//!
+//! The funnel sees a program as a [`Recorder`] only. What programs are made of lies above the
+//! operations, in `graph`.
+
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, Weak};
+
+use inlay_core::{Dim, Error, Layout, Meta, Result, Symbol};
+use smallvec::SmallVec;
+
+use crate::Tensor;
+use crate::array::Array;
+use crate::lock::lock;
+use crate::memory::Buffer;
+use crate::op::AnyOp;
+
+/// The number of a node of a program.
+pub(crate) type Id = u32;
+
+/// A program to which calls are appended.
+pub(crate) trait Recorder: Send + Sync {
+    /// Adds a node for a call that the code at `caller` makes. `meta` is that of its result.
+    fn append(
+        self: Arc<Self>,
+        op: AnyOp,
+        inputs: &[&Tensor],
+        meta: &Meta,
+        caller: &Location<'_>,
+    ) -> Result<Id>;
+
+    /// The error of a call, with what is known of where the call was made.
+    fn locate(&self, error: Error, caller: &Location<'_>) -> Error;
+}
+
+/// A handle to a program.
+pub(crate) type ProgramRef = Arc<dyn Recorder>;
+
+/// Which program a symbol belongs to. A size may be all that a call has of its program.
+static OWNERS: LazyLock<Mutex<HashMap<Symbol, Weak<dyn Recorder>>>> = LazyLock::new(Mutex::default);
+
+/// The program in which the first symbol among `dims` is a size.
+pub(crate) fn program_of_sizes(dims: &[Dim]) -> Option<ProgramRef> {
+    let symbol = dims.iter().find_map(|dim| match dim {
+        Dim::Symbol(symbol) => Some(symbol),
+        Dim::Known(_) => None,
+    })?;
+    lock(&OWNERS).get(symbol)?.upgrade()
+}
+
+/// Says that `symbols` are sizes of `program`.
+pub(crate) fn own_sizes(symbols: impl IntoIterator<Item = Symbol>, program: &Weak<dyn Recorder>) {
+    let mut owners = lock(&OWNERS);
+    owners.extend(symbols.into_iter().map(|symbol| (symbol, program.clone())));
+}
+
+/// Forgets whose sizes `symbols` are.
+pub(crate) fn disown_sizes<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) {
+    let mut owners = lock(&OWNERS);
+    symbols.into_iter().for_each(|symbol| drop(owners.remove(symbol)));
+}
+
+/// What a symbolic tensor stands for.
+pub(crate) struct Symbolic {
+    program: ProgramRef,
+    meta: Meta,
+    now: Arc<Now>,
+    /// For a view: what it was taken from, and which version of that.
+    base: Option<(Arc<Now>, u64)>,
+}
+
+/// The value that a handle has now. A write in place moves the handle on to another value.
+struct Now {
+    id: AtomicU32,
+    version: AtomicU64,
+}
+
+impl Now {
+    fn new(id: Id) -> Arc<Self> {
+        Arc::new(Now { id: AtomicU32::new(id), version: AtomicU64::new(0) })
+    }
+
+    fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+}
+
+impl Symbolic {
+    /// Of a value, which may be a view of what `of` has now.
+    pub(crate) fn new(program: &ProgramRef, id: Id, meta: Meta, of: Option<&Symbolic>) -> Self {
+        let base = of.map(|of| match &of.base {
+            Some((base, version)) => (Arc::clone(base), *version),
+            None => (Arc::clone(&of.now), of.now.version()),
+        });
+        Symbolic { program: Arc::clone(program), meta, now: Now::new(id), base }
+    }
+
+    /// The value as it is now, in a handle of its own.
+    pub(crate) fn again(&self) -> Self {
+        let id = self.now.id.load(Ordering::Acquire);
+        Symbolic::new(&self.program, id, self.meta.clone(), None)
+    }
+
+    /// Another handle to the same value, through which it can't be written.
+    pub(crate) fn view(&self) -> Self {
+        let id = self.now.id.load(Ordering::Acquire);
+        Symbolic::new(&self.program, id, self.meta.clone(), Some(self))
+    }
+
+    pub(crate) fn is_view(&self) -> bool {
+        self.base.is_some()
+    }
+
+    pub(crate) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    pub(crate) fn program(&self) -> &ProgramRef {
+        &self.program
+    }
+
+    /// The value that it has now; an error for a view of what was written since.
+    pub(crate) fn id(&self, op: &'static str) -> Result<Id> {
+        match &self.base {
+            Some((base, version)) if base.version() != *version => Err(Error::StaleView { op }),
+            _ => Ok(self.now.id.load(Ordering::Acquire)),
+        }
+    }
+
+    /// Lets the handle stand for another value, after a write in place.
+    pub(crate) fn move_on(&self, id: Id) {
+        self.now.id.store(id, Ordering::Release);
+        self.now.version.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// An array of these sizes over no memory. Reading it is an error.
+    pub(crate) fn stand_in(&self) -> Array {
+        let size = |dim: &Dim| dim.known().unwrap_or(Tensor::UNKNOWN);
+        let shape: SmallVec<[usize; 6]> = self.meta.shape.iter().map(size).collect();
+        let strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, shape.len());
+        let layout = Layout::over(&shape, &strides, 0);
+        Array { buffer: Buffer::nothing(), layout, dtype: self.meta.dtype }
+    }
+}

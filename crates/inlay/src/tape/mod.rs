@@ -1,0 +1,15 @@
+//! The tape: what the funnel records of calls through which a gradient goes.
+//!
+//! A tensor that was computed from tensors that want a gradient points to a [`TapeNode`]. Nodes point to
+//! what they were computed from. Nothing points back, so a graph is freed with its results.
+
+mod history;
+mod mode;
+mod node;
+mod rule;
+
+pub use mode::{NoGrad, is_grad_enabled};
+
+pub(crate) use history::{History, Hook, Leaf};
+pub(crate) use node::{Edge, Link, Saved, TapeNode};
+pub(crate) use rule::{Grads, Rule, Saves};
