@@ -21,6 +21,67 @@ from typing_extensions import CapsuleType, Self
 
 from inlay.typing import ArrayLike, DTypeLike, Number, SupportsDLPack
 
+# exported: begin
+__all__ = [
+    "add",
+    "amax",
+    "amin",
+    "arange",
+    "broadcast_to",
+    "cast",
+    "concat",
+    "diagonal",
+    "diagonal_scatter",
+    "diagonal_scatter_",
+    "divide",
+    "equal",
+    "full",
+    "greater_equal",
+    "greater_than",
+    "index_add",
+    "index_add_",
+    "index_fill",
+    "index_fill_",
+    "index_put",
+    "index_put_",
+    "index_select",
+    "less_equal",
+    "less_than",
+    "masked_fill",
+    "masked_fill_",
+    "masked_scatter",
+    "masked_scatter_",
+    "masked_select",
+    "mean",
+    "multiply",
+    "not_equal",
+    "ones",
+    "prod",
+    "put_along_axis",
+    "put_along_axis_",
+    "reshape",
+    "scatter",
+    "scatter_",
+    "scatter_nd",
+    "scatter_nd_add",
+    "select_scatter",
+    "select_scatter_",
+    "slice_scatter",
+    "slice_scatter_",
+    "stack",
+    "subtract",
+    "sum",
+    "take_along_axis",
+    "transpose",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+    "where",
+    "zeros",
+]
+# exported: end
+
 __version__: str
 
 _Target = TypeVar("_Target", Tensor, npt.NDArray[Any])
@@ -143,6 +204,108 @@ class Tensor:
     def __float__(self) -> float: ...
     def __complex__(self) -> complex: ...
     def __index__(self) -> int: ...
+    # methods: begin
+    def add(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def amax(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+    ) -> Tensor: ...
+    def amin(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+    ) -> Tensor: ...
+    def broadcast_to(self, shape: _Axes, name: str | None = None) -> Tensor: ...
+    def cast(self, dtype: DTypeLike) -> Tensor: ...
+    def diagonal(
+        self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+    ) -> Tensor: ...
+    def diagonal_scatter(
+        self,
+        src: ArrayLike,
+        offset: SupportsIndex = 0,
+        axis1: SupportsIndex = 0,
+        axis2: SupportsIndex = 1,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def diagonal_scatter_(
+        self,
+        src: ArrayLike,
+        offset: SupportsIndex = 0,
+        axis1: SupportsIndex = 0,
+        axis2: SupportsIndex = 1,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def divide(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def greater_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def greater_than(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def index_add(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_add_(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_fill(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_fill_(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_put(
+        self,
+        indices: Sequence[ArrayLike],
+        value: ArrayLike,
+        accumulate: builtins.bool = False,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def index_put_(
+        self,
+        indices: Sequence[ArrayLike],
+        value: ArrayLike,
+        accumulate: builtins.bool = False,
+        name: str | None = None,
+    ) -> Tensor: ...
+    def index_select(
+        self, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
+    ) -> Tensor: ...
+    def less_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def less_than(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def masked_fill(self, mask: ArrayLike, value: ArrayLike, name: str | None = None) -> Tensor: ...
+    def masked_fill_(
+        self, mask: ArrayLike, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def masked_scatter(
+        self, mask: ArrayLike, source: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def masked_scatter_(
+        self, mask: ArrayLike, source: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def masked_select(self, mask: ArrayLike, name: str | None = None) -> Tensor: ...
+    def mean(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+    ) -> Tensor: ...
+    def multiply(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def not_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def prod(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+    ) -> Tensor: ...
+    def put_along_axis(
+        self,
+        index: ArrayLike,
+        values: ArrayLike,
+        axis: SupportsIndex,
+        reduce: str = "assign",
+        include_self: builtins.bool = True,
+        broadcast: builtins.bool = True,
+    ) -> Tensor: ...
+    def put_along_axis_(
+        self,
+        index: ArrayLike,
+        values: ArrayLike,
+        axis: SupportsIndex,
+        reduce: str = "assign",
+        include_self: builtins.bool = True,
+        broadcast: builtins.bool = True,
+    ) -> Tensor: ...
+    def reshape(self, shape: _Axes, name: str | None = None) -> Tensor: ...
     def scatter(
         self,
         index: ArrayLike,
@@ -165,6 +328,15 @@ class Tensor:
         *,
         include_self: builtins.bool = False,
     ) -> Tensor: ...
+    def scatter_nd_add(
+        self, index: ArrayLike, updates: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def select_scatter(
+        self, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
+    ) -> Tensor: ...
+    def select_scatter_(
+        self, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
+    ) -> Tensor: ...
     def slice_scatter(
         self,
         y: ArrayLike,
@@ -183,127 +355,18 @@ class Tensor:
         step: _Bounds = 1,
         name: str | None = None,
     ) -> Tensor: ...
-    def diagonal_scatter(
-        self,
-        src: ArrayLike,
-        offset: SupportsIndex = 0,
-        axis1: SupportsIndex = 0,
-        axis2: SupportsIndex = 1,
-        name: str | None = None,
-    ) -> Tensor: ...
-    def diagonal_scatter_(
-        self,
-        src: ArrayLike,
-        offset: SupportsIndex = 0,
-        axis1: SupportsIndex = 0,
-        axis2: SupportsIndex = 1,
-        name: str | None = None,
-    ) -> Tensor: ...
-    def masked_scatter(
-        self, mask: ArrayLike, source: ArrayLike, name: str | None = None
-    ) -> Tensor: ...
-    def masked_scatter_(
-        self, mask: ArrayLike, source: ArrayLike, name: str | None = None
-    ) -> Tensor: ...
-    def put_along_axis(
-        self,
-        index: ArrayLike,
-        values: ArrayLike,
-        axis: SupportsIndex,
-        reduce: str = "assign",
-        include_self: builtins.bool = True,
-        broadcast: builtins.bool = True,
-    ) -> Tensor: ...
-    def put_along_axis_(
-        self,
-        index: ArrayLike,
-        values: ArrayLike,
-        axis: SupportsIndex,
-        reduce: str = "assign",
-        include_self: builtins.bool = True,
-        broadcast: builtins.bool = True,
-    ) -> Tensor: ...
-    def masked_fill(self, mask: ArrayLike, value: ArrayLike, name: str | None = None) -> Tensor: ...
-    def masked_fill_(
-        self, mask: ArrayLike, value: ArrayLike, name: str | None = None
-    ) -> Tensor: ...
-    def index_fill(
-        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-    ) -> Tensor: ...
-    def index_fill_(
-        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-    ) -> Tensor: ...
-    def select_scatter(
-        self, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
-    ) -> Tensor: ...
-    def select_scatter_(
-        self, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
-    ) -> Tensor: ...
-    def index_select(
-        self, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
+    def subtract(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
+    def sum(
+        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
     ) -> Tensor: ...
     def take_along_axis(
         self, index: ArrayLike, axis: SupportsIndex, broadcast: builtins.bool = True
     ) -> Tensor: ...
-    def masked_select(self, mask: ArrayLike, name: str | None = None) -> Tensor: ...
-    def diagonal(
-        self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
-    ) -> Tensor: ...
+    def transpose(self, perm: _Axes, name: str | None = None) -> Tensor: ...
     def tril(self, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
     def triu(self, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
-    def cast(self, dtype: DTypeLike) -> Tensor: ...
-    def reshape(self, shape: _Axes, name: str | None = None) -> Tensor: ...
-    def transpose(self, perm: _Axes, name: str | None = None) -> Tensor: ...
-    def broadcast_to(self, shape: _Axes, name: str | None = None) -> Tensor: ...
-    def sum(
-        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-    ) -> Tensor: ...
     def where(self, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def add(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def subtract(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def multiply(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def divide(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def not_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def less_than(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def less_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def greater_than(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def greater_equal(self, y: ArrayLike, name: str | None = None) -> Tensor: ...
-    def index_add(
-        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-    ) -> Tensor: ...
-    def index_add_(
-        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-    ) -> Tensor: ...
-    def index_put(
-        self,
-        indices: Sequence[ArrayLike],
-        value: ArrayLike,
-        accumulate: builtins.bool = False,
-        name: str | None = None,
-    ) -> Tensor: ...
-    def index_put_(
-        self,
-        indices: Sequence[ArrayLike],
-        value: ArrayLike,
-        accumulate: builtins.bool = False,
-        name: str | None = None,
-    ) -> Tensor: ...
-    def scatter_nd_add(
-        self, index: ArrayLike, updates: ArrayLike, name: str | None = None
-    ) -> Tensor: ...
-    def mean(
-        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-    ) -> Tensor: ...
-    def prod(
-        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-    ) -> Tensor: ...
-    def amax(
-        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-    ) -> Tensor: ...
-    def amin(
-        self, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-    ) -> Tensor: ...
+    # methods: end
     stop_gradient: builtins.bool
     @property
     def is_leaf(self) -> builtins.bool: ...
@@ -340,6 +403,242 @@ class Tensor:
     def __eq__(self, other: ArrayLike, /) -> Tensor: ...  # type: ignore[override]
     def __ne__(self, other: ArrayLike, /) -> Tensor: ...  # type: ignore[override]
 
+# functions: begin
+@overload
+def add(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def add(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def amax(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Tensor: ...
+@overload
+def amax(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Any: ...
+@overload
+def amin(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Tensor: ...
+@overload
+def amin(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Any: ...
+def arange(
+    start: Number = 0,
+    end: Number | None = None,
+    step: Number = 1,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
+) -> Tensor: ...
+@overload
+def broadcast_to(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
+@overload
+def broadcast_to(x: ArrayLike, shape: _Axes, name: str | None = None) -> Any: ...
+@overload
+def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
+@overload
+def cast(x: ArrayLike, dtype: DTypeLike) -> Any: ...
+def concat(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = None) -> Any: ...
+@overload
+def diagonal(
+    x: Tensor, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+) -> Tensor: ...
+@overload
+def diagonal(
+    x: ArrayLike, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+) -> Any: ...
+@overload
+def diagonal_scatter(
+    input: Tensor,
+    src: ArrayLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def diagonal_scatter(
+    input: ArrayLike,
+    src: ArrayLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
+) -> Any: ...
+def diagonal_scatter_(
+    input: _Target,
+    src: ArrayLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
+) -> _Target: ...
+@overload
+def divide(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def divide(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+def full(
+    shape: _Axes, fill_value: Number, dtype: DTypeLike | None = None, *, device: str | None = None
+) -> Tensor: ...
+@overload
+def greater_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def greater_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def greater_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def greater_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def index_add(
+    x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def index_add(
+    x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Any: ...
+def index_add_(
+    x: _Target, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> _Target: ...
+@overload
+def index_fill(
+    x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def index_fill(
+    x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Any: ...
+def index_fill_(
+    x: _Target, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> _Target: ...
+@overload
+def index_put(
+    x: Tensor,
+    indices: Sequence[ArrayLike],
+    value: ArrayLike,
+    accumulate: builtins.bool = False,
+    name: str | None = None,
+) -> Tensor: ...
+@overload
+def index_put(
+    x: ArrayLike,
+    indices: Sequence[ArrayLike],
+    value: ArrayLike,
+    accumulate: builtins.bool = False,
+    name: str | None = None,
+) -> Any: ...
+def index_put_(
+    x: _Target,
+    indices: Sequence[ArrayLike],
+    value: ArrayLike,
+    accumulate: builtins.bool = False,
+    name: str | None = None,
+) -> _Target: ...
+@overload
+def index_select(
+    x: Tensor, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
+) -> Tensor: ...
+@overload
+def index_select(
+    x: ArrayLike, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
+) -> Any: ...
+@overload
+def less_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def less_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def less_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def less_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def masked_fill(
+    x: Tensor, mask: ArrayLike, value: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def masked_fill(
+    x: ArrayLike, mask: ArrayLike, value: ArrayLike, name: str | None = None
+) -> Any: ...
+def masked_fill_(
+    x: _Target, mask: ArrayLike, value: ArrayLike, name: str | None = None
+) -> _Target: ...
+@overload
+def masked_scatter(
+    input: Tensor, mask: ArrayLike, source: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def masked_scatter(
+    input: ArrayLike, mask: ArrayLike, source: ArrayLike, name: str | None = None
+) -> Any: ...
+def masked_scatter_(
+    input: _Target, mask: ArrayLike, source: ArrayLike, name: str | None = None
+) -> _Target: ...
+@overload
+def masked_select(x: Tensor, mask: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def masked_select(x: ArrayLike, mask: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def mean(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Tensor: ...
+@overload
+def mean(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Any: ...
+@overload
+def multiply(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def multiply(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def not_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def not_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+def ones(shape: _Axes, dtype: DTypeLike = "float32", *, device: str | None = None) -> Tensor: ...
+@overload
+def prod(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Tensor: ...
+@overload
+def prod(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> Any: ...
+@overload
+def put_along_axis(
+    x: Tensor,
+    index: ArrayLike,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    reduce: str = "assign",
+    include_self: builtins.bool = True,
+    broadcast: builtins.bool = True,
+) -> Tensor: ...
+@overload
+def put_along_axis(
+    x: ArrayLike,
+    index: ArrayLike,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    reduce: str = "assign",
+    include_self: builtins.bool = True,
+    broadcast: builtins.bool = True,
+) -> Any: ...
+def put_along_axis_(
+    x: _Target,
+    index: ArrayLike,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    reduce: str = "assign",
+    include_self: builtins.bool = True,
+    broadcast: builtins.bool = True,
+) -> _Target: ...
+@overload
+def reshape(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
+@overload
+def reshape(x: ArrayLike, shape: _Axes, name: str | None = None) -> Any: ...
 @overload
 def scatter(
     x: Tensor,
@@ -375,6 +674,36 @@ def scatter_(
     *,
     include_self: builtins.bool = False,
 ) -> _Target: ...
+def scatter_nd(
+    index: ArrayLike, updates: ArrayLike, shape: _Axes, name: str | None = None
+) -> Any: ...
+@overload
+def scatter_nd_add(
+    x: Tensor, index: ArrayLike, updates: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def scatter_nd_add(
+    x: ArrayLike, index: ArrayLike, updates: ArrayLike, name: str | None = None
+) -> Any: ...
+@overload
+def select_scatter(
+    x: Tensor, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
+) -> Tensor: ...
+@overload
+def select_scatter(
+    x: ArrayLike,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    index: SupportsIndex,
+    name: str | None = None,
+) -> Any: ...
+def select_scatter_(
+    x: _Target,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    index: SupportsIndex,
+    name: str | None = None,
+) -> _Target: ...
 @overload
 def slice_scatter(
     x: Tensor,
@@ -404,120 +733,18 @@ def slice_scatter_(
     step: _Bounds = 1,
     name: str | None = None,
 ) -> _Target: ...
+def stack(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = None) -> Any: ...
 @overload
-def diagonal_scatter(
-    input: Tensor,
-    src: ArrayLike,
-    offset: SupportsIndex = 0,
-    axis1: SupportsIndex = 0,
-    axis2: SupportsIndex = 1,
-    name: str | None = None,
+def subtract(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def subtract(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
+@overload
+def sum(
+    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Tensor: ...
 @overload
-def diagonal_scatter(
-    input: ArrayLike,
-    src: ArrayLike,
-    offset: SupportsIndex = 0,
-    axis1: SupportsIndex = 0,
-    axis2: SupportsIndex = 1,
-    name: str | None = None,
-) -> Any: ...
-def diagonal_scatter_(
-    input: _Target,
-    src: ArrayLike,
-    offset: SupportsIndex = 0,
-    axis1: SupportsIndex = 0,
-    axis2: SupportsIndex = 1,
-    name: str | None = None,
-) -> _Target: ...
-@overload
-def masked_scatter(
-    input: Tensor, mask: ArrayLike, source: ArrayLike, name: str | None = None
-) -> Tensor: ...
-@overload
-def masked_scatter(
-    input: ArrayLike, mask: ArrayLike, source: ArrayLike, name: str | None = None
-) -> Any: ...
-def masked_scatter_(
-    input: _Target, mask: ArrayLike, source: ArrayLike, name: str | None = None
-) -> _Target: ...
-@overload
-def put_along_axis(
-    x: Tensor,
-    index: ArrayLike,
-    values: ArrayLike,
-    axis: SupportsIndex,
-    reduce: str = "assign",
-    include_self: builtins.bool = True,
-    broadcast: builtins.bool = True,
-) -> Tensor: ...
-@overload
-def put_along_axis(
-    x: ArrayLike,
-    index: ArrayLike,
-    values: ArrayLike,
-    axis: SupportsIndex,
-    reduce: str = "assign",
-    include_self: builtins.bool = True,
-    broadcast: builtins.bool = True,
-) -> Any: ...
-def put_along_axis_(
-    x: _Target,
-    index: ArrayLike,
-    values: ArrayLike,
-    axis: SupportsIndex,
-    reduce: str = "assign",
-    include_self: builtins.bool = True,
-    broadcast: builtins.bool = True,
-) -> _Target: ...
-@overload
-def masked_fill(
-    x: Tensor, mask: ArrayLike, value: ArrayLike, name: str | None = None
-) -> Tensor: ...
-@overload
-def masked_fill(
-    x: ArrayLike, mask: ArrayLike, value: ArrayLike, name: str | None = None
-) -> Any: ...
-def masked_fill_(
-    x: _Target, mask: ArrayLike, value: ArrayLike, name: str | None = None
-) -> _Target: ...
-@overload
-def index_fill(
-    x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-) -> Tensor: ...
-@overload
-def index_fill(
-    x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-) -> Any: ...
-def index_fill_(
-    x: _Target, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-) -> _Target: ...
-@overload
-def select_scatter(
-    x: Tensor, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
-) -> Tensor: ...
-@overload
-def select_scatter(
-    x: ArrayLike,
-    values: ArrayLike,
-    axis: SupportsIndex,
-    index: SupportsIndex,
-    name: str | None = None,
-) -> Any: ...
-def select_scatter_(
-    x: _Target,
-    values: ArrayLike,
-    axis: SupportsIndex,
-    index: SupportsIndex,
-    name: str | None = None,
-) -> _Target: ...
-@overload
-def index_select(
-    x: Tensor, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
-) -> Tensor: ...
-@overload
-def index_select(
-    x: ArrayLike, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
+def sum(
+    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Any: ...
 @overload
 def take_along_axis(
@@ -528,172 +755,40 @@ def take_along_axis(
     x: ArrayLike, index: ArrayLike, axis: SupportsIndex, broadcast: builtins.bool = True
 ) -> Any: ...
 @overload
-def masked_select(x: Tensor, mask: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def masked_select(x: ArrayLike, mask: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def diagonal(
-    x: Tensor, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
-) -> Tensor: ...
-@overload
-def diagonal(
-    x: ArrayLike, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
-) -> Any: ...
-@overload
-def tril(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
-@overload
-def tril(x: ArrayLike, diagonal: SupportsIndex = 0, name: str | None = None) -> Any: ...
-@overload
-def triu(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
-@overload
-def triu(x: ArrayLike, diagonal: SupportsIndex = 0, name: str | None = None) -> Any: ...
-@overload
-def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
-@overload
-def cast(x: ArrayLike, dtype: DTypeLike) -> Any: ...
-@overload
-def reshape(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
-@overload
-def reshape(x: ArrayLike, shape: _Axes, name: str | None = None) -> Any: ...
-@overload
 def transpose(x: Tensor, perm: _Axes, name: str | None = None) -> Tensor: ...
 @overload
 def transpose(x: ArrayLike, perm: _Axes, name: str | None = None) -> Any: ...
 @overload
-def broadcast_to(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
+def tril(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
 @overload
-def broadcast_to(x: ArrayLike, shape: _Axes, name: str | None = None) -> Any: ...
-@overload
-def sum(
-    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+def tril(x: ArrayLike, diagonal: SupportsIndex = 0, name: str | None = None) -> Any: ...
+def tril_indices(
+    row: SupportsIndex,
+    col: SupportsIndex | None = None,
+    offset: SupportsIndex = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
 ) -> Tensor: ...
 @overload
-def sum(
-    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-) -> Any: ...
+def triu(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+@overload
+def triu(x: ArrayLike, diagonal: SupportsIndex = 0, name: str | None = None) -> Any: ...
+def triu_indices(
+    row: SupportsIndex,
+    col: SupportsIndex | None = None,
+    offset: SupportsIndex = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: str | None = None,
+) -> Tensor: ...
 @overload
 def where(condition: Tensor, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def add(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def add(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def subtract(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def subtract(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def multiply(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def multiply(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def divide(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def divide(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def not_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def not_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def less_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def less_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def less_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def less_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def greater_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def greater_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def greater_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
-@overload
-def greater_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
-@overload
-def index_add(
-    x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-) -> Tensor: ...
-@overload
-def index_add(
-    x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-) -> Any: ...
-def index_add_(
-    x: _Target, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
-) -> _Target: ...
-@overload
-def index_put(
-    x: Tensor,
-    indices: Sequence[ArrayLike],
-    value: ArrayLike,
-    accumulate: builtins.bool = False,
-    name: str | None = None,
-) -> Tensor: ...
-@overload
-def index_put(
-    x: ArrayLike,
-    indices: Sequence[ArrayLike],
-    value: ArrayLike,
-    accumulate: builtins.bool = False,
-    name: str | None = None,
-) -> Any: ...
-def index_put_(
-    x: _Target,
-    indices: Sequence[ArrayLike],
-    value: ArrayLike,
-    accumulate: builtins.bool = False,
-    name: str | None = None,
-) -> _Target: ...
-@overload
-def scatter_nd_add(
-    x: Tensor, index: ArrayLike, updates: ArrayLike, name: str | None = None
-) -> Tensor: ...
-@overload
-def scatter_nd_add(
-    x: ArrayLike, index: ArrayLike, updates: ArrayLike, name: str | None = None
-) -> Any: ...
-@overload
-def mean(
-    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-) -> Tensor: ...
-@overload
-def mean(
-    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-) -> Any: ...
-@overload
-def prod(
-    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-) -> Tensor: ...
-@overload
-def prod(
-    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-) -> Any: ...
-@overload
-def amax(
-    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-) -> Tensor: ...
-@overload
-def amax(
-    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-) -> Any: ...
-@overload
-def amin(
-    x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-) -> Tensor: ...
-@overload
-def amin(
-    x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
-) -> Any: ...
-def scatter_nd(
-    index: ArrayLike, updates: ArrayLike, shape: _Axes, name: str | None = None
-) -> Any: ...
-def concat(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = None) -> Any: ...
-def stack(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = None) -> Any: ...
+def zeros(shape: _Axes, dtype: DTypeLike = "float32", *, device: str | None = None) -> Tensor: ...
+
+# functions: end
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -704,35 +799,6 @@ def grad(
 ) -> list[Any]: ...
 def is_grad_enabled() -> builtins.bool: ...
 def _set_grad_enabled(enabled: builtins.bool) -> builtins.bool: ...
-def tril_indices(
-    row: SupportsIndex,
-    col: SupportsIndex | None = None,
-    offset: SupportsIndex = 0,
-    dtype: DTypeLike | None = None,
-    *,
-    device: str | None = None,
-) -> Tensor: ...
-def triu_indices(
-    row: SupportsIndex,
-    col: SupportsIndex | None = None,
-    offset: SupportsIndex = 0,
-    dtype: DTypeLike | None = None,
-    *,
-    device: str | None = None,
-) -> Tensor: ...
-def zeros(shape: _Axes, dtype: DTypeLike = "float32", *, device: str | None = None) -> Tensor: ...
-def ones(shape: _Axes, dtype: DTypeLike = "float32", *, device: str | None = None) -> Tensor: ...
-def full(
-    shape: _Axes, fill_value: Number, dtype: DTypeLike | None = None, *, device: str | None = None
-) -> Tensor: ...
-def arange(
-    start: float = 0,
-    end: float | None = None,
-    step: float = 1,
-    dtype: DTypeLike | None = None,
-    *,
-    device: str | None = None,
-) -> Tensor: ...
 def to_tensor(
     data: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -753,6 +819,40 @@ def devices() -> list[_Device]: ...
 def synchronize() -> None: ...
 def gpu_memory_stats() -> _GpuMemoryStats | None: ...
 def _rebuild(data: bytes, dtype: str, shape: Sequence[int]) -> Tensor: ...
+
+@final
+class Argument:
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def required(self) -> builtins.bool: ...
+    @property
+    def default(self) -> Any: ...
+    @property
+    def keyword_only(self) -> builtins.bool: ...
+
+@final
+class Operation:
+    @property
+    def name(self) -> str: ...
+    @property
+    def twin(self) -> str | None: ...
+    @property
+    def arguments(self) -> list[Argument]: ...
+    @property
+    def gradients(self) -> list[str]: ...
+    @property
+    def returns(self) -> str: ...
+    @property
+    def is_method(self) -> builtins.bool: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def doc(self) -> str: ...
+
+def operations() -> list[Operation]: ...
 
 @final
 class Program:

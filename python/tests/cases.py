@@ -3,8 +3,6 @@
 A file:
 
     op = "scatter"                       # what its cases call; a case may name another
-    inplace = true                       # `scatter_` exists: each case is run in place as well
-    inputs = ["x", "index", "updates"]   # the tensors of the call, in order; may be missing
 
     [[case]]
     name = "last_duplicate_wins"         # says the behaviour; unique in the file
@@ -28,8 +26,7 @@ or, instead of `expect`, the error and words that its text contains:
   name or "T"; `value` and `fill_value` as a number of `data`.
 - `attrs.key` of getitem and setitem: a list of ints, slices ("1:5:2"), "...", "none", and "@name",
   a tensor of the case.
-- `inputs`: "x*" is one argument, the list of the tensors x0, x1, ... of the case, of which there
-  may be none; an attribute that has its place between tensors is named too ("axis" of index_add).
+- A list of tensors, as `concat` takes it, is written as the tensors x0, x1, ... of the case.
 - `python_only = "reason"`: a call that Rust's types rule out.
 """
 
@@ -45,6 +42,8 @@ from typing import Any
 
 import numpy as np
 from naive import COMPLEXES, DTYPES, FLOATS, INTEGERS
+
+import inlay
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -63,6 +62,25 @@ GROUPS = {
 }
 ERRORS = {"IndexError": IndexError, "TypeError": TypeError, "ValueError": ValueError}
 OWN_KEYS = {"op", "name", "dtypes", "attrs", "expect", "error", "python_only"}
+
+
+OPERATIONS = {op.name: op for op in inlay.operations()}
+SYNTAX = {"getitem": ["x"], "setitem": ["x", "value"]}  # what is no function
+
+
+def inputs_of(op: str) -> list[str]:
+    """The arguments up to the last tensor, in order: "x*" is the list of the tensors x0, x1, ..."""
+    if op in SYNTAX:
+        return SYNTAX[op]
+    found, upto = [], 0
+    for argument in OPERATIONS[op].arguments:
+        if argument.kind in ("Tensors", "Indices"):
+            found.append(f"{argument.name}*")
+        else:
+            found.append(argument.name)
+        if argument.kind in ("Tensor", "Like", "Operand", "Index", "Mask", "Tensors", "Indices"):
+            upto = len(found)
+    return found[:upto]
 
 
 @dataclass(frozen=True)
@@ -165,7 +183,9 @@ def expanded(file: str, head: dict[str, Any], case: dict[str, Any]) -> Iterator[
     tables = {name: case[name] for name in case.keys() - OWN_KEYS}
     attrs = case.get("attrs", {})
     wanted = {item[1:] for item in attrs.get("key", []) if str(item).startswith("@")}
-    for name in head["inputs"]:
+    op = case.get("op", head.get("op"))
+    inputs = inputs_of(op)
+    for name in inputs:
         wanted.update(listed(name, tables) if name.endswith("*") else {name} - attrs.keys())
     if tables.keys() != wanted:
         raise ValueError(f"tensors are {sorted(tables)}")
@@ -176,11 +196,11 @@ def expanded(file: str, head: dict[str, Any], case: dict[str, Any]) -> Iterator[
     for dtype in GROUPS[dtypes] if isinstance(dtypes, str) else dtypes:
         yield Case(
             file=file,
-            op=case.get("op", head.get("op")),
+            op=op,
             name=case["name"],
             dtype=dtype,
-            inplace=head.get("inplace", False),
-            inputs=head["inputs"],
+            inplace=op in OPERATIONS and OPERATIONS[op].twin is not None,
+            inputs=inputs,
             tensors={name: tensor(table, dtype) for name, table in tables.items()},
             attrs={name: attribute(name, value, dtype) for name, value in attrs.items()},
             expect=tensor(case["expect"], dtype) if "expect" in case else None,
@@ -197,7 +217,7 @@ def load(path: Path) -> Iterator[Case]:
             if case["name"] in names:
                 raise ValueError("the name is taken")
             names.add(case["name"])
-            yield from expanded(path.stem, {"inputs": [], **text}, case)
+            yield from expanded(path.stem, text, case)
         except Exception as problem:
             raise ValueError(f"{path.name}, case {case.get('name')}: {problem}") from problem
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import Case, all_cases, assert_same
+from cases import OPERATIONS, SYNTAX, Case, all_cases, assert_same
 
 import inlay
 
 CASES = all_cases()
-OPERATORS = ("getitem", "setitem")
-NOT_METHODS = ("where", "scatter_nd", "concat", "stack", *OPERATORS)
+OPERATORS = tuple(SYNTAX)
+METHOD_NAMES = {name for name, op in OPERATIONS.items() if op.is_method}
 
 WITHOUT_TENSORS = [case for case in CASES if not case.inputs]
 WITH_TENSORS = [case for case in CASES if case.inputs]
 FUNCTIONS = [case for case in WITH_TENSORS if case.op not in OPERATORS]
-METHODS = [case for case in WITH_TENSORS if case.op not in NOT_METHODS]
+METHODS = [case for case in WITH_TENSORS if case.op in METHOD_NAMES]
 IN_PLACE = [case for case in CASES if case.inplace]
 MIXED = [case for case in FUNCTIONS if len(case.tensors) > 1]
 

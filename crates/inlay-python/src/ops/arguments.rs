@@ -213,7 +213,8 @@ fn size(operation: &Operation, values: &[Value<'_>; MOST]) -> usize {
         match (argument.kind, value) {
             (_, Value::Tensor(tensor)) => largest = largest.max(Some(tensor.numel())),
             (_, Value::Tensors(tensors)) => {
-                let all = tensors.iter().map(|tensor| tensor.numel()).sum();
+                let sizes = tensors.iter().map(|tensor| tensor.numel());
+                let all = sizes.fold(0, usize::saturating_add);
                 largest = largest.max(Some(all));
             }
             (Kind::Sizes, Value::Ints(sizes)) => {

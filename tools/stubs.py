@@ -1,0 +1,124 @@
+"""Write the type stubs of the operations, as the table of operations declares them.
+
+    python tools/stubs.py [--check]
+
+The parts of ``python/inlay/_inlay.pyi`` between the markers are replaced. With ``--check`` nothing is
+written, and a stale file is an error.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import inlay
+
+STUB = Path(__file__).resolve().parents[1] / "python/inlay/_inlay.pyi"
+
+# What an argument of each kind is annotated with.
+TYPES = {
+    "Tensor": "ArrayLike",
+    "Like": "ArrayLike",
+    "Operand": "ArrayLike",
+    "Index": "ArrayLike",
+    "Mask": "ArrayLike",
+    "Tensors": "Sequence[ArrayLike]",
+    "Indices": "Sequence[ArrayLike]",
+    "Int": "SupportsIndex",
+    "Bound": "SupportsIndex",
+    "Extent": "SupportsIndex",
+    "AxisList": "_Axes",
+    "BoundList": "_Bounds",
+    "Axes": "_Axes | None",
+    "Ints": "_Axes",
+    "Sizes": "_Axes",
+    "Flag": "builtins.bool",
+    "Reduce": "str",
+    "ReduceOrAssign": "str",
+    "DType": "DTypeLike",
+    "Device": "str",
+    "Scalar": "Number",
+    "Label": "str",
+}
+
+
+def annotated(argument: inlay.Argument, kind: str | None = None) -> str:
+    text = kind or TYPES[argument.kind]
+    if argument.required:
+        return f"{argument.name}: {text}"
+    if argument.default is None and "None" not in text and argument.kind != "BoundList":
+        text += " | None"
+    default = repr(argument.default).replace("'", '"')
+    return f"{argument.name}: {text} = {default}"
+
+
+def function(op: inlay.Operation, name: str, first: str | None, returns: str) -> str:
+    """One definition; `first` is the annotation of the first argument, or ``self``."""
+    parts, keywords = [], False
+    for number, argument in enumerate(op.arguments):
+        if argument.keyword_only and not keywords:
+            keywords = True
+            parts.append("*")
+        if number == 0 and first == "self":
+            parts.append("self")
+        else:
+            parts.append(annotated(argument, first if number == 0 else None))
+    return f"def {name}({', '.join(parts)}) -> {returns}: ..."
+
+
+def functions(op: inlay.Operation) -> list[str]:
+    if op.returns == "Tensor":
+        return [function(op, op.name, None, "Tensor")]
+    if op.arguments[0].kind not in ("Tensor", "Operand", "Mask"):
+        return [function(op, op.name, None, "Any")]
+    lines = []
+    for first, returns in (("Tensor", "Tensor"), (None, "Any")):
+        lines += ["@overload", function(op, op.name, first, returns)]
+    if op.twin:
+        lines.append(function(op, op.twin, "_Target", "_Target"))
+    return lines
+
+
+def methods(op: inlay.Operation) -> list[str]:
+    names = [op.name, *([op.twin] if op.twin else [])] if op.is_method else []
+    return ["    " + function(op, name, "self", "Tensor") for name in names]
+
+
+def exported() -> list[str]:
+    names = [name for op in inlay.operations() for name in (op.name, op.twin) if name]
+    return ["__all__ = [", *(f'    "{name}",' for name in names), "]"]
+
+
+def replaced(text: str, part: str, lines: list[str]) -> str:
+    begin, end = f"# {part}: begin", f"# {part}: end"
+    head, rest = text.split(begin, 1)
+    _, tail = rest.split(end, 1)
+    indent = head[head.rindex("\n") + 1 :]
+    return f"{head}{begin}\n" + "\n".join(lines) + f"\n{indent}{end}{tail}"
+
+
+def formatted(text: str) -> str:
+    ruff = Path(sys.executable).with_name("ruff")
+    command = [str(ruff), "format", "--stdin-filename", str(STUB), "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def main() -> int:
+    old = STUB.read_text(encoding="utf-8")
+    table = inlay.operations()
+    text = replaced(old, "exported", exported())
+    text = replaced(text, "methods", [line for op in table for line in methods(op)])
+    text = replaced(text, "functions", [line for op in table for line in functions(op)])
+    text = formatted(text)
+    if text == old:
+        return 0
+    if "--check" in sys.argv[1:]:
+        print(f"{STUB.name} is stale: run `make stubs`", file=sys.stderr)
+        return 1
+    STUB.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
