@@ -2,8 +2,8 @@
 
     python tools/stubs.py [--check]
 
-The parts of ``python/inlay/_inlay.pyi`` between the markers are replaced. With ``--check`` nothing is
-written, and a stale file is an error.
+The parts of ``python/inlay/_inlay.pyi`` and ``__init__.py`` between the markers are replaced. With
+``--check`` nothing is written, and a stale file is an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import inlay
 
-STUB = Path(__file__).resolve().parents[1] / "python/inlay/_inlay.pyi"
+PACKAGE = Path(__file__).resolve().parents[1] / "python/inlay"
 
 # What an argument of each kind is annotated with.
 TYPES = {
@@ -87,7 +87,7 @@ def methods(op: inlay.Operation) -> list[str]:
 
 def exported() -> list[str]:
     names = [name for op in inlay.operations() for name in (op.name, op.twin) if name]
-    return ["__all__ = [", *(f'    "{name}",' for name in names), "]"]
+    return [f'    "{name}",' for name in names]
 
 
 def replaced(text: str, part: str, lines: list[str]) -> str:
@@ -98,25 +98,32 @@ def replaced(text: str, part: str, lines: list[str]) -> str:
     return f"{head}{begin}\n" + "\n".join(lines) + f"\n{indent}{end}{tail}"
 
 
-def formatted(text: str) -> str:
+def formatted(path: Path, text: str) -> str:
     ruff = Path(sys.executable).with_name("ruff")
-    command = [str(ruff), "format", "--stdin-filename", str(STUB), "-"]
+    command = [str(ruff), "format", "--stdin-filename", str(path), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> int:
-    old = STUB.read_text(encoding="utf-8")
     table = inlay.operations()
-    text = replaced(old, "exported", exported())
-    text = replaced(text, "methods", [line for op in table for line in methods(op)])
-    text = replaced(text, "functions", [line for op in table for line in functions(op)])
-    text = formatted(text)
-    if text == old:
-        return 0
-    if "--check" in sys.argv[1:]:
-        print(f"{STUB.name} is stale: run `make stubs`", file=sys.stderr)
+    parts = {
+        "exported": exported(),
+        "methods": [line for op in table for line in methods(op)],
+        "functions": [line for op in table for line in functions(op)],
+    }
+    stale = []
+    for path, wanted in ((PACKAGE / "_inlay.pyi", parts), (PACKAGE / "__init__.py", ["exported"])):
+        old = text = path.read_text(encoding="utf-8")
+        for part in wanted:
+            text = replaced(text, part, parts[part])
+        text = formatted(path, text)
+        if text != old:
+            stale.append(path.name)
+            if "--check" not in sys.argv[1:]:
+                path.write_text(text, encoding="utf-8")
+    if stale and "--check" in sys.argv[1:]:
+        print(f"{' and '.join(stale)} stale: run `make stubs`", file=sys.stderr)
         return 1
-    STUB.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -5,7 +5,7 @@ arguments was one, and a NumPy array otherwise. `operations` lists the functions
 on tensors.
 """
 
-from inlay import _inlay, errors, static
+from inlay import errors, static
 from inlay._inlay import *  # noqa: F403  (the operations, by the module's own list)
 from inlay._inlay import (
     Argument,
@@ -104,4 +104,64 @@ __all__ = [
     "uint32",
     "uint64",
 ]
-__all__ += _inlay.__all__
+# The operations, as `make stubs` lists them.
+__all__ += [
+    # exported: begin
+    "add",
+    "amax",
+    "amin",
+    "arange",
+    "broadcast_to",
+    "cast",
+    "concat",
+    "diagonal",
+    "diagonal_scatter",
+    "diagonal_scatter_",
+    "divide",
+    "equal",
+    "full",
+    "greater_equal",
+    "greater_than",
+    "index_add",
+    "index_add_",
+    "index_fill",
+    "index_fill_",
+    "index_put",
+    "index_put_",
+    "index_select",
+    "less_equal",
+    "less_than",
+    "masked_fill",
+    "masked_fill_",
+    "masked_scatter",
+    "masked_scatter_",
+    "masked_select",
+    "mean",
+    "multiply",
+    "not_equal",
+    "ones",
+    "prod",
+    "put_along_axis",
+    "put_along_axis_",
+    "reshape",
+    "scatter",
+    "scatter_",
+    "scatter_nd",
+    "scatter_nd_add",
+    "select_scatter",
+    "select_scatter_",
+    "slice_scatter",
+    "slice_scatter_",
+    "stack",
+    "subtract",
+    "sum",
+    "take_along_axis",
+    "transpose",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+    "where",
+    "zeros",
+    # exported: end
+]

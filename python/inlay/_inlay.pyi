@@ -21,8 +21,8 @@ from typing_extensions import CapsuleType, Self
 
 from inlay.typing import ArrayLike, DTypeLike, Number, SupportsDLPack
 
-# exported: begin
 __all__ = [
+    # exported: begin
     "add",
     "amax",
     "amin",
@@ -79,8 +79,8 @@ __all__ = [
     "triu_indices",
     "where",
     "zeros",
+    # exported: end
 ]
-# exported: end
 
 __version__: str
 

@@ -41,7 +41,6 @@ fn call<'py>(
 
 /// Adds the operations to the module and to `Tensor`.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    entry::register(module)?;
     table::register(module)?;
     macro_rules! add {
         ($($name:ident),+) => {
@@ -49,5 +48,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         };
     }
     add!(_set_grad_enabled, grad, is_grad_enabled);
-    Ok(())
+    // Last, since it says what the module exports.
+    entry::register(module)
 }
