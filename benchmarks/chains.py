@@ -109,6 +109,18 @@ def tiny_program(row: Row, write: Write) -> Callable[[Any, Any], Any]:
     return program
 
 
+def function_of(
+    row: Row, write: Write, mixed_chain: Callable[..., Any], train_step: Callable[..., Any]
+) -> Callable[..., Any] | None:
+    """The workload as a function of its tensors, from the parts that differ between libraries."""
+    return {
+        "slice_chain": slice_chain(row, write),
+        "mixed_chain": mixed_chain,
+        "train_step": train_step,
+        "tiny_program": tiny_program(row, write),
+    }.get(row.op)
+
+
 def moved(row: Row, a: Arrays) -> tuple[int, int] | None:
     """The bytes that a chain must read and write."""
     if row.op not in ("slice_chain", "mixed_chain"):

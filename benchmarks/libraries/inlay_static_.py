@@ -6,16 +6,16 @@ from functools import partial
 from typing import Any
 
 import inlay
-from benchmarks.roads import Roads
-from benchmarks.roads.inlay_ import VERSION, array, tensors
-from benchmarks.roads.inlay_chains import function
+from benchmarks.libraries import Variants
+from benchmarks.libraries.inlay_ import VERSION, array, tensors
+from benchmarks.libraries.inlay_chains import function
 from benchmarks.rows import CHAINS, Row
 from inlay import static
 
-__all__ = ["VERSION", "array", "roads", "tensors"]
+__all__ = ["VERSION", "array", "tensors", "variants"]
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.op == "build_program":
         return {"build, plan, run": partial(build, row, t["x"])}
     if row.op not in CHAINS:

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.inputs import FILL, LAID, view
+from benchmarks.libraries import Lines, Variants, jax_chains
 from benchmarks.reference import reduction
-from benchmarks.roads import Lines, Roads, jax_chains
 from benchmarks.rows import CHAINS, Row
 
 VERSION = jax.__version__
@@ -33,9 +33,9 @@ def array(tensor: Any) -> np.ndarray:
     return np.array(tensor)
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.op in CHAINS:
-        return jax_chains.roads(row, t)
+        return jax_chains.variants(row, t)
     if row.op in ("tril_indices", "triu_indices"):
         call = partial(getattr(jnp, row.op), row.shape[0], row.offset, row.shape[1])
         return {row.op: lambda: jax.block_until_ready(call())}
@@ -46,7 +46,7 @@ def roads(row: Row, t: dict[str, Any]) -> Roads:
         return {} if row.layout != "contiguous" else {"key": Lines(text, x=t["x"], mask=t["mask"])}
     names = [name for name in ("x", "values", "index", "mask") if name in t]
     given = [t[name] for name in names]
-    found: Roads = {}
+    found: Variants = {}
     for name, function in functions(row).items():
 
         def on_bases(*bases: Any, function: Function = function) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.inputs import FILL, LAID, view
+from benchmarks.libraries import Lines, Variant, Variants, packed
 from benchmarks.reference import REDUCTIONS, reduction, region
-from benchmarks.roads import Lines, Road, Roads, packed
 from benchmarks.rows import Row
 
 VERSION = np.__version__
@@ -18,7 +18,7 @@ Write = Callable[[np.ndarray], np.ndarray]
 
 
 def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, Any]:
-    # A copy: in place, a road writes its x.
+    # A copy: in place, a variant writes its x.
     return {
         name: view(base.copy(), row.layout) if name in LAID else base
         for name, base in bases.items()
@@ -29,7 +29,7 @@ def array(tensor: Any) -> np.ndarray:
     return np.array(tensor) if isinstance(tensor, tuple) else np.asarray(tensor)
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.mode == "backward":
         return {}
     x = t.get("x")
@@ -50,7 +50,7 @@ def roads(row: Row, t: dict[str, Any]) -> Roads:
     return packed({**found, **wholes(row, t)}, row, np.ascontiguousarray)
 
 
-def copied(write: Write, x: np.ndarray) -> Road:
+def copied(write: Write, x: np.ndarray) -> Variant:
     return lambda: write(x.copy())
 
 
@@ -189,7 +189,7 @@ def reductions(row: Row, t: dict[str, Any]) -> dict[str, Write]:
     return found
 
 
-def wholes(row: Row, t: dict[str, Any]) -> Roads:
+def wholes(row: Row, t: dict[str, Any]) -> Variants:
     """Ways that make the result without a copy to write into."""
     x, values, index, mask = (t.get(name) for name in ("x", "values", "index", "mask"))
     axis, n = row.axis, row.shape[row.axis]
