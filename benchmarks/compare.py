@@ -11,7 +11,6 @@ import argparse
 import csv
 import dataclasses
 import math
-import random
 import statistics
 import sys
 from collections.abc import Sequence
@@ -97,6 +96,11 @@ class Pair:
         return f"{name:<62}{times:>22}   {self.ratio:5.3f} +- {self.noise:.3f}"
 
 
+def means(samples: Sequence[float]) -> list[float]:
+    """The geometric means of the two timings of each round."""
+    return [math.sqrt(a * b) for a, b in zip(samples[::2], samples[1::2], strict=True)]
+
+
 def compared(kind: str, row: rows.Row) -> bool:
     """Whether a workload has this interface: NumPy arrays have no gradients."""
     no_gradients = kind == "inlay-numpy" and row.mode == "backward"
@@ -109,15 +113,13 @@ def time(pairs: Sequence[Pair], started: Sequence[Contender], rounds: int) -> li
     names = {name for pair in pairs for name in (pair.kind, pair.kind + BASE)}
     contenders = {one.name: one for one in started if one.name in names}
     processes.prepare(row, contenders.values())
-    order = random.Random(row.name)
     for pair in pairs:
         base, new = contenders[pair.kind + BASE], contenders[pair.kind]
-        for _ in range(rounds if base.ready and new.ready else 0):
-            # Both are timed right after each other, in either order.
-            for one in order.sample((base, new), 2):
-                one.time()
+        # A round is base, new, new, base: what the order changes cancels out, as does a drift.
+        for one in (base, new, new, base) * (rounds if base.ready and new.ready else 0):
+            one.time()
         if base.samples and len(base.samples) == len(new.samples):
-            pair.passes.append(list(zip(base.samples, new.samples, strict=True)))
+            pair.passes.append(list(zip(means(base.samples), means(new.samples), strict=True)))
     wrong = list(judge.wrong(row, [contenders[pair.kind] for pair in pairs]))
     for one in contenders.values():
         one.release()
@@ -130,29 +132,34 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--only", default="", help="workloads whose name contains this, or a group")
     parser.add_argument("--threads", type=int, default=processes.cores())
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="of the sizes, for a trial")
     parser.add_argument("--new", default=processes.python_of("new"), help="an interpreter")
     parser.add_argument("--base", default=processes.python_of("base"), help="an interpreter")
     return parser.parse_args()
 
 
-def run(pairs: Sequence[Pair], options: argparse.Namespace, rounds: int) -> list[str]:
+def run(
+    pairs: Sequence[Pair], options: argparse.Namespace, rounds: int, number: int = 0
+) -> list[str]:
     """Measure pairs in newly started processes. Returns what is wrong with results."""
-    commands = {}
-    for kind in KINDS:
-        if any(pair.kind == kind for pair in pairs):
-            commands[kind] = (options.new, kind)
-            commands[kind + BASE] = (options.base, kind)
+    # Every other pass starts the base first. If that makes a difference, passes differ.
+    builds = [("", options.new), (BASE, options.base)][:: 1 if number % 2 else -1]
+    commands = {
+        kind + build: (python, kind)
+        for kind in KINDS
+        for build, python in builds
+        if any(pair.kind == kind for pair in pairs)
+    }
     wrong = []
     with processes.started(commands, options.threads, ROOT / "out/compare.log") as started:
         names = list(dict.fromkeys(pair.row.name for pair in pairs))
-        for number, name in enumerate(names, 1):
+        for place, name in enumerate(names, 1):
             some = [pair for pair in pairs if pair.row.name == name]
             wrong += time(some, started, rounds)
             for pair in some:
                 text = str(pair) if pair.passes else f"{name} ({pair.kind}): not compared"
-                print(f"{number:>3}/{len(names)} {text}", flush=True)
+                print(f"{place:>3}/{len(names)} {text}", flush=True)
     return wrong
 
 
@@ -190,7 +197,7 @@ def main() -> int:
         pairs_left = [pair for pair in pairs if len(pair.passes) > number and pair.suspicious]
         if pairs_left:
             print(f"\n{len(pairs_left)} suspicious: pass {number + 1} of {PASSES}, new processes")
-            wrong += run(pairs_left, options, LONGER * options.rounds)
+            wrong += run(pairs_left, options, LONGER * options.rounds, number)
     slower = report(pairs)
     for text in wrong:
         print(f"the new build's result is wrong or missing: {text}", file=sys.stderr)

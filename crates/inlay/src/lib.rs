@@ -62,8 +62,9 @@ pub use ops::{DiagonalScatter, Fill, Item, PutAlongAxis, Scatter, SelectScatter,
 pub use scalar::Scalar;
 pub use tensor::Tensor;
 
-/// The examples of the README run as tests.
+/// The Rust examples of the README and of the pages under docs/ run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/static.md")]
+#[doc = include_str!("../../../docs/gradients.md")]
 struct Readme;
