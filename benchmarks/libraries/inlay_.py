@@ -1,4 +1,4 @@
-"""Inlay on its own tensors: one call each."""
+"""Inlay on its own tensors, one call per workload."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def array(tensor: Any) -> np.ndarray:
 
 
 def arguments(row: Row, t: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What the operation is called with, as short as a user would write it."""
+    """The arguments of the operation, as a user would write them."""
     if row.op == "slice_scatter":
         return (t["x"], t["values"], row.axis, row.start, row.stop, row.step), {}
     if row.op == "select_scatter":

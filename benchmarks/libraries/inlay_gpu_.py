@@ -1,4 +1,4 @@
-"""Inlay on a GPU: the same calls, until their results are there."""
+"""Inlay on a GPU: the same calls, timed until their results are complete."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ FOUND = [device for device in inlay.devices() if device["device"] == "gpu"]
 DEVICE = "; ".join(f"{one['name']} by {one['backend']} ({one['driver']})" for one in FOUND[:1])
 if FOUND and FOUND[0]["software"]:
     DEVICE += (
-        ": a program on the CPU that plays a GPU. Its figures tell of the overhead of a call, not "
-        "of GPUs, and are not put beside those of other libraries"
+        ": a software device on the CPU. Its figures show the overhead of a call, not the speed "
+        "of GPUs, and are not compared with other libraries"
     )
 
 

@@ -1,4 +1,4 @@
-"""Inlay on NumPy's arrays: they go in, and an array comes out."""
+"""Inlay with NumPy arrays as arguments and results."""
 
 from __future__ import annotations
 

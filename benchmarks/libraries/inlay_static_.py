@@ -1,4 +1,4 @@
-"""Inlay's static graphs: functions traced by ``inlay.jit``, and the building of a large program."""
+"""Inlay's static graphs: functions traced by ``inlay.jit``, and building a large program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
 
 
 def build(row: Row, x: Any) -> Any:
-    """A program of as many nodes as there are entries, built, planned, and run once."""
+    """Build, plan and run a program with one node per entry."""
     program = static.Program()
     y = program.data("x", [None] * x.ndim, x.dtype)
     for _ in range(row.entries):

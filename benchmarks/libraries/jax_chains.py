@@ -1,4 +1,4 @@
-"""The workloads of several operations in JAX, compiled by ``jax.jit`` and waited for."""
+"""The workloads of several operations in JAX, compiled by ``jax.jit``."""
 
 from __future__ import annotations
 

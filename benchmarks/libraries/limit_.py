@@ -1,4 +1,4 @@
-"""The limit's copy, or fill: of bytes in pre-faulted huge pages, by one thread and by all."""
+"""The limit: a copy or a fill in pre-faulted huge pages, by one thread and by all."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
 
     whole = t["to"].size
     found: Variants = {}
-    # The C library writes past the caches if a call is for many bytes, which is not always faster.
+    # The C library uses non-temporal stores for large calls, which is not always faster.
     for name, size in {"at once": whole, "in pieces": PIECE}.items():
         found[name] = partial(work, pieces(0, whole, size))
         if THREADS > 1:

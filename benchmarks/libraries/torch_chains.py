@@ -55,10 +55,10 @@ def variants(row: Row, t: dict[str, torch.Tensor]) -> Variants:
         found["compile"] = compiled_step(loss, t)
     else:
         found["compile"] = partial(torch.compile(function), **t)
-    with contextlib.suppress(Exception):  # it is raised again where variants are tried
-        found["compile"]()  # a variant that compiles when it is tried would be left out as too slow
+    with contextlib.suppress(Exception):  # raised again when the variant is tried
+        found["compile"]()  # compile now: a first call that compiles would count as too slow
     if row.op == "slice_chain":
-        # As its users write it by hand: one clone, then writes in place.
+        # Written by hand: one clone, then writes in place.
         def clone() -> Any:
             y = t["x"].clone()
             for k, (start, stop) in enumerate(patches(row)):
