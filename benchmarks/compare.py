@@ -23,8 +23,10 @@ BASE = "-base"  # follows the name of a contender of the base build
 CHANGE = 0.03  # a larger change makes a row suspicious; it is reported if it exceeds the noise too
 PASSES = 3  # how often a suspicious row is measured again, each time in new processes
 LONGER = 2  # these passes have this many times the rounds
-# The half-width of a 95 % confidence interval of a median, in interquartile ranges / sqrt(n).
-NOTCH = 1.57
+PIECES = 4  # of a timing; the fastest counts, since other load on the machine only adds time
+# The half-width of a 99.9 % confidence interval of a median, in interquartile ranges / sqrt(n). The
+# interval is that wide because hundreds of rows are compared.
+WIDTH = 3.06
 OUT = ROOT / "out/compare.csv"
 COLUMNS = (
     *("workload", "contender", "base", "new", "ratio", "noise", "rounds", "passes", "verdict"),
@@ -34,7 +36,7 @@ COLUMNS = (
 def noise(ratios: Sequence[float]) -> float:
     """How far the median of some ratios may be from the true one."""
     low, _, high = statistics.quantiles(ratios, n=4)
-    return NOTCH * (high - low) / math.sqrt(len(ratios))
+    return WIDTH * (high - low) / math.sqrt(len(ratios))
 
 
 @dataclasses.dataclass
@@ -117,7 +119,7 @@ def time(pairs: Sequence[Pair], started: Sequence[Contender], rounds: int) -> li
         base, new = contenders[pair.kind + BASE], contenders[pair.kind]
         # A round is base, new, new, base: what the order changes cancels out, as does a drift.
         for one in (base, new, new, base) * (rounds if base.ready and new.ready else 0):
-            one.time()
+            one.time(PIECES)
         if base.samples and len(base.samples) == len(new.samples):
             pair.passes.append(list(zip(means(base.samples), means(new.samples), strict=True)))
     wrong = list(judge.wrong(row, [contenders[pair.kind] for pair in pairs]))
