@@ -77,8 +77,10 @@ class Pair:
     @property
     def verdict(self) -> str:
         """A change is reported only if every pass in new processes left the row suspicious."""
-        if len(self.passes) <= PASSES or abs(self.ratio - 1) - self.noise <= CHANGE:
+        if len(self.passes) <= PASSES or not self.suspicious:
             return "same"
+        if abs(self.ratio - 1) - self.noise <= CHANGE:
+            return "unclear"
         return "slower" if self.ratio > 1 else "faster"
 
     def seconds(self, build: int) -> float:
@@ -172,9 +174,14 @@ def report(pairs: Sequence[Pair]) -> bool:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(COLUMNS)
         lines.writerows(pair.cells() for pair in found)
-    for verdict in ("faster", "slower"):
+    verdicts = {
+        "faster": f"faster by more than {CHANGE:.0%} beyond noise",
+        "unclear": f"changed by more than {CHANGE:.0%}, but not beyond noise",
+        "slower": f"slower by more than {CHANGE:.0%} beyond noise",
+    }
+    for verdict, title in verdicts.items():
         some = [pair for pair in found if pair.verdict == verdict]
-        print(f"\n{verdict} by more than {CHANGE:.0%} beyond noise: {len(some)} of {len(found)}")
+        print(f"\n{title}: {len(some)} of {len(found)}")
         for pair in sorted(some, key=lambda pair: pair.ratio):
             print(f"    {pair}")
     for kind in KINDS:
