@@ -75,7 +75,9 @@ def main() -> int:
     entries: list[record.Entry] = []
     notes: list[str] = []
     wrong: list[str] = []
-    with processes.started(commands, options.threads, ROOT / "out/bench.log") as started:
+    log = ROOT / "out/bench.log"
+    log.unlink(missing_ok=True)
+    with processes.started(commands, options.threads, log) as started:
         hello = {one.name: one.hello for one in started}
         print(table.heading(), flush=True)
         for number, row in enumerate(chosen, 1):

@@ -28,6 +28,7 @@ PIECES = 4  # of a timing; the fastest counts, since other load on the machine o
 # interval is that wide because hundreds of rows are compared.
 WIDTH = 3.06
 OUT = ROOT / "out/compare.csv"
+LOG = OUT.with_suffix(".log")  # what the processes print
 COLUMNS = (
     *("workload", "contender", "base", "new", "ratio", "noise", "rounds", "passes", "verdict"),
 )
@@ -156,7 +157,7 @@ def run(
         if any(pair.kind == kind for pair in pairs)
     }
     wrong = []
-    with processes.started(commands, options.threads, ROOT / "out/compare.log") as started:
+    with processes.started(commands, options.threads, LOG) as started:
         names = list(dict.fromkeys(pair.row.name for pair in pairs))
         for place, name in enumerate(names, 1):
             some = [pair for pair in pairs if pair.row.name == name]
@@ -201,6 +202,7 @@ def main() -> int:
         print(f"no workload's name contains {options.only!r}", file=sys.stderr)
         return 2
     processes.confine(options.threads)
+    LOG.unlink(missing_ok=True)
     wrong = run(pairs, options, options.rounds)
     for number in range(PASSES):
         pairs_left = [pair for pair in pairs if len(pair.passes) > number and pair.suspicious]
