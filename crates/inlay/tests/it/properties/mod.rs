@@ -1,11 +1,12 @@
 //! Every kernel against its naive twin: random ranks, dtypes, strides and thread counts, compared
 //! bit for bit.
 
+mod large;
 mod ways;
 
 use crate::support::case::canonical;
 use crate::support::device::{also_on_gpu, threads};
-use crate::support::{Nd, Rng, naive};
+use crate::support::{Nd, Rng, naive, tuning};
 use inlay::{
     DType, DiagonalScatter, PutAlongAxis, Reduce, Result, Scatter, Slice, SliceScatter, Tensor,
     set_num_threads,
@@ -42,6 +43,7 @@ fn check_write(
     fresh: impl Fn(&Tensor) -> Result<Tensor>,
     in_place: impl Fn(&Tensor) -> Result<()>,
 ) {
+    let _low = tuning::low();
     for threads in threads() {
         set_num_threads(threads);
         let source = x.scattered(rng);
@@ -56,6 +58,7 @@ fn check_write(
 }
 
 fn check_read(expected: &Nd, read: impl Fn() -> Result<Tensor>) {
+    let _low = tuning::low();
     for threads in threads() {
         set_num_threads(threads);
         assert_same(&read().unwrap(), expected);
@@ -85,6 +88,7 @@ fn held(rng: &mut Rng, nd: &mut Nd) -> Tensor {
 }
 
 fn check_slice_scatter(rng: &mut Rng, dtype: DType, shape: &[usize]) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let mut axes = rng.permutation(shape.len());
     axes.truncate(1 + rng.below(2));
@@ -111,6 +115,7 @@ fn check_slice_scatter(rng: &mut Rng, dtype: DType, shape: &[usize]) {
 }
 
 fn check_diagonal_scatter(rng: &mut Rng, dtype: DType, shape: &[usize]) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let axes = rng.permutation(shape.len());
     let (axis1, axis2) = (axes[0], axes[1]);
@@ -132,6 +137,7 @@ fn check_diagonal_scatter(rng: &mut Rng, dtype: DType, shape: &[usize]) {
 }
 
 fn check_masks(rng: &mut Rng, dtype: DType, shape: &[usize]) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let drop = rng.below(shape.len() + 1);
     let small: Vec<usize> =
@@ -172,6 +178,7 @@ fn check_masks(rng: &mut Rng, dtype: DType, shape: &[usize]) {
 }
 
 fn check_scatter(rng: &mut Rng, dtype: DType, index_dtype: DType, shape: &[usize], entries: usize) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let axis = rng.below(shape.len());
     let entries = if shape[axis] == 0 { 0 } else { entries };
@@ -234,6 +241,7 @@ fn check_along(
     entries: usize,
     reduce: Option<(Reduce, bool)>,
 ) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let smaller = rng.chance(2);
     let mut part: Vec<usize> =
@@ -262,6 +270,7 @@ fn check_along(
 }
 
 fn check_triangles(rng: &mut Rng, dtype: DType, shape: &[usize]) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let offset = *rng.pick(&[0, 1, -1, 3, -7, i64::MAX, i64::MIN]);
     let laid = x.scattered(rng);
@@ -388,6 +397,7 @@ fn every_reduction_of_every_dtype_along_an_axis_is_its_naive_twin() {
 
 #[test]
 fn halves_are_cast_many_at_a_time_as_one_by_one() {
+    let _low = tuning::low();
     let mut rng = Rng(13);
     for n in [1, 255, 256, 257, 1000] {
         let x = Nd::random(&mut rng, DType::F32, &[n, 3]);
@@ -407,6 +417,7 @@ fn halves_are_cast_many_at_a_time_as_one_by_one() {
 
 #[test]
 fn sums_do_not_depend_on_threads_or_layout() {
+    let _low = tuning::low();
     let mut rng = Rng(13);
     for dtype in DType::ALL {
         for shape in [vec![5000], vec![70, 90], vec![4, 1030, 3], vec![0, 4], vec![]] {

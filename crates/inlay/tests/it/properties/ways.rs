@@ -6,7 +6,7 @@ use inlay::{
 
 use super::{REDUCTIONS, assert_same, check_along, check_read, check_scatter, random_reduce};
 use crate::support::device::{also_on_gpu, threads};
-use crate::support::{Nd, Rng, naive};
+use crate::support::{Nd, Rng, naive, tuning};
 
 /// The ways of a scatter: rows of up to 64 bytes are reduced directly, longer ones by place, those of
 /// one element without a list; 2048 entries are a block; 64 elements of a row are lanes; a place
@@ -34,6 +34,7 @@ fn twins_agree_on_every_way_of_a_scatter() {
 /// one after the other along the first axis that is longer than 1.
 #[test]
 fn twins_agree_on_small_scatters() {
+    let _low = tuning::low();
     let mut rng = Rng(31);
     let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
     for how in std::iter::once(None).chain(combines.map(Some)) {
@@ -68,6 +69,7 @@ fn twins_agree_on_small_scatters() {
 
 /// Every combination by one thread and by two, bit for bit.
 fn check_threads(rng: &mut Rng, x: &Nd, axis: usize, index: &Nd) {
+    let _low = tuning::low();
     let mut shape = x.shape.clone();
     shape[axis] = index.shape[0];
     let updates = Nd::random(rng, x.dtype, &shape);
@@ -131,6 +133,7 @@ fn twins_agree_with_one_thread_and_several() {
 /// 8 places for an entry or more, after all selected first. They may be more than the index names.
 #[test]
 fn twins_agree_on_rows_that_are_selected_to_be_scattered() {
+    let _low = tuning::low();
     let mut rng = Rng(47);
     for dtype in [DType::F32, DType::F16, DType::I64, DType::U8] {
         for (shape, axis) in [
@@ -211,15 +214,16 @@ fn twins_agree_on_means_of_many() {
 
 /// Indices that spread evenly over their places, that name eight of them most of the time, and that name one
 /// of them most of the time: rows of more than 64 bytes are reduced directly by several threads, in the first
-/// case where all together have up to 64 KiB (so it is in a test), in the others always.
+/// case where all together have up to 64 KiB (the low threshold), in the others always.
 #[test]
 fn twins_agree_on_uneven_indices() {
+    let _low = tuning::low();
     let mut rng = Rng(19);
     let mut reductions = REDUCTIONS.into_iter().cycle();
     for (dtype, width) in
         [(DType::F32, 32), (DType::F16, 48), (DType::I64, 16), (DType::F32, 33), (DType::F32, 32)]
     {
-        let cached = (64 << 10) / (width * dtype.size());
+        let cached = tuning::LOW / (width * dtype.size());
         for (entries, often) in [
             (cached, 20_000),
             (cached + 1, 20_000),
@@ -305,6 +309,7 @@ fn twins_agree_on_every_way_along_an_axis() {
 /// An index that is not in range is found by every way, and nothing is written in place.
 #[test]
 fn an_entry_out_of_range_changes_nothing_along_an_axis() {
+    let _low = tuning::low();
     let mut rng = Rng(23);
     let reductions = REDUCTIONS.into_iter().map(Some);
     for reduce in std::iter::once(None).chain(reductions) {

@@ -7,6 +7,7 @@ pub(crate) mod naive;
 pub(crate) mod nd;
 pub(crate) mod rng;
 pub(crate) mod run;
+pub(crate) mod tuning;
 
 pub(crate) use nd::Nd;
 pub(crate) use rng::Rng;
