@@ -37,10 +37,14 @@ pub fn named<R>(name: &str, work: impl FnOnce() -> R) -> R {
 
 /// Calls `work`, which makes one operation of several; without another name its nodes have `op`.
 pub(crate) fn within<R>(op: &'static str, work: impl FnOnce() -> R) -> R {
-    let before = WITHIN.replace(Some(op));
-    let result = work();
-    WITHIN.set(before);
-    result
+    struct Restore(Option<&'static str>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            WITHIN.set(self.0);
+        }
+    }
+    let _restore = Restore(WITHIN.replace(Some(op)));
+    work()
 }
 
 /// Says how to find the line of the user's code that is being called, for languages that call in.
@@ -92,5 +96,22 @@ impl Site {
             (Some(name), None) => Some(name),
             (None, line) => line.as_ref().map(|line| line.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A caller such as Python may catch the panic and go on.
+    #[test]
+    fn a_panic_restores_the_name_and_the_operation() {
+        let panicked = std::panic::catch_unwind(|| {
+            named("inner", || within("scatter", || panic!("on purpose")));
+        });
+        assert!(panicked.is_err());
+        assert!(Site::now(Location::caller()).name.is_none());
+        let site = within("gather", || Site::now(Location::caller()));
+        assert_eq!(site.name.as_deref(), Some("gather"));
     }
 }
