@@ -221,7 +221,7 @@ impl std::fmt::Debug for Tensor {
                 let Meta { dtype, shape } = symbolic.meta();
                 write!(f, "Tensor(symbolic, shape={}, dtype={dtype})", ShapeText::of(shape))
             }
-            None => f.write_str(&crate::format::text(self)),
+            None => crate::format::write(self, f),
         }
     }
 }

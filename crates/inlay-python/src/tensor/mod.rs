@@ -4,6 +4,7 @@ mod copies;
 mod device;
 mod exchange;
 mod numbers;
+mod text;
 
 use inlay::Tensor;
 use pyo3::prelude::*;
@@ -130,11 +131,6 @@ impl PyTensor {
             return Err(Class::Type.error(py, text));
         }
         first.ok_or_else(|| Class::Type.error(py, "len: a 0-D tensor has no length"))
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        // Formatting only reads, and only what is shown, but may wait for a writer.
-        Ok(py.detach(|| format!("{:?}", self.inner)))
     }
 
     // Comparisons are by element, so a tensor can't be found by value; it is itself.

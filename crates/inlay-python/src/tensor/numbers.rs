@@ -8,11 +8,15 @@ use crate::error::{Class, raise};
 use crate::numpy::{expect_elements, view};
 
 impl PyTensor {
-    /// The values as an array of their own, which NumPy can turn into Python objects.
-    fn values<'py>(&self, py: Python<'py>, what: &'static str) -> PyResult<Bound<'py, PyAny>> {
+    /// The elements as a fresh array on the CPU, which NumPy can print or turn into Python objects.
+    pub(super) fn values<'py>(
+        &self,
+        py: Python<'py>,
+        what: &'static str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         expect_elements(py, &self.inner, what)?;
         let copied = py.detach(|| match self.inner.dtype() {
-            // Exact, and it spares the need of `ml_dtypes`.
+            // The cast is exact, and NumPy then needs no `ml_dtypes`.
             DType::BF16 => self.inner.cast(DType::F32)?.cpu(),
             _ if self.inner.device() == Device::Cpu => self.inner.copy(),
             _ => self.inner.cpu(),

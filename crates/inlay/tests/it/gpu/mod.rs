@@ -87,7 +87,7 @@ fn a_tensor_that_is_there_stays_what_it_is() {
 #[test]
 fn text_shows_values_and_device() {
     let x = gpu_floats(&[1.0, 2.5]);
-    assert_eq!(format!("{x:?}"), "Tensor([1. , 2.5], shape=[2], dtype=float32, device=gpu)");
+    assert_eq!(format!("{x:?}"), "Tensor([1.0, 2.5], shape=[2], dtype=float32, device=gpu)");
     let odd = x.slice(&SliceScatter::new(0, Slice::new(1, None, 1))).unwrap();
     assert!(format!("{odd:?}").starts_with("Tensor([2.5]"));
     let large = on_gpu(|| Tensor::arange(0, 5000, 1, DType::I64)).unwrap();
