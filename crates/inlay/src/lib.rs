@@ -43,7 +43,7 @@ pub use device::{
     Device, DeviceInfo, current_device, devices, set_device, switch_device, synchronize,
     with_device,
 };
-pub use graph::{Jit, Plan, Program, jit, named, set_site};
+pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, jit, named, set_site};
 pub use half::{bf16, f16};
 pub use inlay_core::{
     DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, Slice, Symbol,

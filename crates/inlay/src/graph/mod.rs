@@ -15,11 +15,13 @@ mod run;
 mod site;
 mod symbolic;
 mod text;
+mod traces;
 
-pub use jit::{Jit, jit};
+pub use jit::{Jit, Kinds, Trace, jit};
 pub use plan::Plan;
 pub use program::Program;
 pub use site::{named, set_site};
+pub use traces::{Sizes, Traces};
 
 pub(crate) use program::program_of;
 pub(crate) use site::within;

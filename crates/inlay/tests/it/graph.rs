@@ -153,6 +153,29 @@ fn a_function_is_traced_once_for_dtypes_and_ranks() {
 }
 
 #[test]
+fn a_function_that_needs_a_size_is_traced_for_each_set_of_sizes() {
+    let calls = AtomicUsize::new(0);
+    // The last size of the index says how many axes it names.
+    let add = jit(|args: &[Tensor]| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Ok(vec![args[0].scatter_nd_add(&args[1], &args[2])?])
+    });
+    let x = Tensor::zeros(&[2, 2], DType::F32).unwrap();
+    let one = Tensor::from_slice(&[1i64, 0], &[1, 2]).unwrap();
+    let two = Tensor::from_slice(&[1i64, 0, 0, 1], &[2, 2]).unwrap();
+    for (index, update, want) in [
+        (&one, floats(&[5.0]), [0.0, 0.0, 5.0, 0.0]),
+        (&two, floats(&[5.0, 6.0]), [0.0, 6.0, 5.0, 0.0]),
+        (&one, floats(&[7.0]), [0.0, 0.0, 7.0, 0.0]),
+    ] {
+        let got = add.call(&[&x, index, &update]).unwrap();
+        assert_eq!(got[0].to_vec::<f32>().unwrap(), want);
+    }
+    // Once with open sizes, and once for each of two sets of sizes.
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+}
+
+#[test]
 fn a_traced_function_has_no_values() {
     let peek = jit(|args: &[Tensor]| {
         args[0].to_vec::<f32>()?;
@@ -170,5 +193,6 @@ also_on_gpu!(
     donated_memory_is_written_unless_two_feeds_share_it,
     a_long_program_is_built_planned_and_dropped,
     a_function_is_traced_once_for_dtypes_and_ranks,
+    a_function_that_needs_a_size_is_traced_for_each_set_of_sizes,
     a_traced_function_has_no_values,
 );
