@@ -70,7 +70,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _is_recorded(value: Any) -> bool:
-    """Whether a trace can't stand for calls with this argument."""
+    """Whether a call with this argument needs the function itself, not a trace."""
     if not isinstance(value, Tensor):
         return False
     return value._is_symbolic or (not value.stop_gradient and is_grad_enabled())
@@ -82,19 +82,19 @@ def _kind(value: Any) -> Any:
 
 
 def _constant(value: Any) -> Any:
-    """What tells constants apart: 1, 1.0 and True are equal, and so are 0.0 and -0.0."""
+    """A key that differs where constants differ. 1, 1.0 and True are equal; so are 0.0 and -0.0."""
     if isinstance(value, tuple):
         return (type(value), *map(_constant, value))
     if _is_array(value):
         raise InlayTypeError("jit: pass tensors and arrays as arguments, not in tuples")
-    # The text of a number says its sign, too.
+    # The text of a number shows the sign of a zero.
     return (
         (type(value), repr(value)) if isinstance(value, float | complex) else (type(value), value)
     )
 
 
 def _flatten(result: Any, found: list[Tensor]) -> Rebuild:
-    """Adds the tensors of a result to `found`; gives what puts their values in their places."""
+    """Appends the tensors of a result to `found`; returns what makes the result from values."""
     if isinstance(result, np.ndarray):
         result = to_tensor(result)
     if isinstance(result, Tensor):
@@ -121,16 +121,16 @@ def jit(function: Any = None, *, donate: bool = False) -> Any:
     """Make a function of tensors run as a program.
 
     The function is called once with symbolic tensors for each set of dtypes and ranks of its
-    arguments; what it does is planned, and run from then on. Sizes stay open, unless the function
-    asks for them. Arguments that are no tensors are constants. Results are arrays if all arguments
-    were.
+    arguments. Its operations are recorded and planned, and later calls run the plan. A function
+    that asks for a size is traced for each set of sizes. Arguments that are not tensors or arrays
+    are constants. The results are arrays if there is no tensor among the arguments.
 
     A condition on values can't be traced; use `where` or a masked operation instead. Writes in
-    place stay inside: an argument is as before. While a gradient is recorded for an argument, the
+    place don't change the arguments of the call. While a gradient is recorded for an argument, the
     function itself is called.
 
     Args:
-        function: of tensors and constants, to a tensor or to tuples, lists or dicts of them.
+        function: takes tensors and constants; returns a tensor, or tuples, lists or dicts of them.
         donate: calls may write into the memory of their arguments.
 
     >>> import numpy as np
