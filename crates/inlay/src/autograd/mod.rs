@@ -1,7 +1,8 @@
-//! Gradients: the funnel records what was done, and backward asks each operation for its rule.
+//! Gradients: the funnel records operations, and backward calls the gradient rule of each.
 //!
-//! A tensor that was computed from tensors that want a gradient points to a [`Node`]; nodes point
-//! to what they were computed from. Nothing points back, so a graph is freed with its results.
+//! A tensor that was computed from tensors that require a gradient points to a [`Node`], and a node
+//! points to the nodes of its inputs. There are no pointers in the other direction, so a graph is
+//! freed with its results.
 
 mod backward;
 mod history;

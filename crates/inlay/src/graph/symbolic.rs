@@ -1,4 +1,5 @@
-//! Symbolic tensors: handles to values of a program, and what the funnel does with them.
+//! Symbolic tensors: handles to values of a program. The funnel appends a node for them instead of
+//! running an operation.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -21,11 +22,11 @@ pub(crate) struct Symbolic {
     program: Program,
     meta: Meta,
     now: Arc<Now>,
-    /// For a view: what it was taken from, and which version of that.
+    /// For a view: the tensor that it was taken from, and the version that this tensor had.
     base: Option<(Arc<Now>, u64)>,
 }
 
-/// Which value a handle has now: a write in place moves it on to another.
+/// The value that a handle has now. A write in place gives it another value.
 struct Now {
     id: AtomicU32,
     version: AtomicU64,
@@ -42,7 +43,7 @@ impl Now {
 }
 
 impl Symbolic {
-    /// Of a value, which may be a view of what `of` has now.
+    /// A handle to a value. `of` is the tensor that the value is a view of.
     pub(super) fn new(program: &Program, id: Id, meta: Meta, of: Option<&Symbolic>) -> Self {
         let base = of.map(|of| match &of.base {
             Some((base, version)) => (Arc::clone(base), *version),
@@ -51,13 +52,13 @@ impl Symbolic {
         Symbolic { program: program.clone(), meta, now: Now::new(id), base }
     }
 
-    /// The value as it is now, in a handle of its own.
+    /// A new handle to the value that this handle has now.
     pub(crate) fn again(&self) -> Self {
         let id = self.now.id.load(Ordering::Acquire);
         Symbolic::new(&self.program, id, self.meta.clone(), None)
     }
 
-    /// Another handle to the same value that can't be written through.
+    /// A new handle to the same value, as a view: it becomes invalid when this tensor is written.
     pub(crate) fn view(&self) -> Self {
         let id = self.now.id.load(Ordering::Acquire);
         Symbolic::new(&self.program, id, self.meta.clone(), Some(self))
@@ -71,7 +72,8 @@ impl Symbolic {
         &self.program
     }
 
-    /// The value that it has now; none if it is a view of what was written since.
+    /// The value that it has now. An error for a view whose base was written after the view was
+    /// made.
     pub(super) fn id(&self, op: &'static str) -> Result<Id> {
         match &self.base {
             Some((base, version)) if base.version() != *version => Err(Error::StaleView { op }),
@@ -79,7 +81,7 @@ impl Symbolic {
         }
     }
 
-    /// An array of these sizes over no memory: whoever reads it gets an error.
+    /// An array of these sizes without memory. Reading it is an error.
     pub(crate) fn stand_in(&self) -> Array {
         let size = |dim: &Dim| dim.known().unwrap_or(Tensor::UNKNOWN);
         let shape: SmallVec<[usize; 6]> = self.meta.shape.iter().map(size).collect();
@@ -126,7 +128,7 @@ fn record(
     make().map_err(|error| site.locate(error))
 }
 
-/// Whether a gradient goes through the call.
+/// Whether the call must be recorded for a gradient.
 fn is_tracked(op: &dyn Op, inputs: &[&Tensor]) -> Result<bool> {
     if !op.is_differentiable() || !is_grad_enabled() {
         return Ok(false);
@@ -138,7 +140,8 @@ fn is_tracked(op: &dyn Op, inputs: &[&Tensor]) -> Result<bool> {
     Ok(inputs.iter().any(|input| input.history().is_tracked()))
 }
 
-/// What the rule reads, as it is now: writes in place move handles on, not values.
+/// What the gradient rule reads. A write in place gives a handle another value but does not change
+/// the values that are saved here.
 fn save(op: &dyn Op, inputs: &[&Tensor], output: &Symbolic) -> Saved {
     let saves = op.saves();
     let version = |tensor: &Tensor| tensor.array().buffer.version();
@@ -157,7 +160,7 @@ fn save(op: &dyn Op, inputs: &[&Tensor], output: &Symbolic) -> Saved {
     Saved { inputs: inputs.collect(), output }
 }
 
-/// Adds a node to `program` for the caller; the result stands for its value.
+/// Appends a node to `program`. The result stands for its value.
 #[track_caller]
 pub(crate) fn append<O: Op + Into<Operation> + 'static>(
     program: &Program,
@@ -180,7 +183,7 @@ pub(crate) fn append<O: Op + Into<Operation> + 'static>(
     Ok(Tensor::of_value(result, History::of_node(node, None)))
 }
 
-/// As [`append`] to the program of the first of `inputs`, which then stands for the new value.
+/// As [`append`], but the first of `inputs` is then the handle to the new value.
 #[track_caller]
 pub(crate) fn append_in_place<O: Op + Into<Operation> + 'static>(
     op: O,
