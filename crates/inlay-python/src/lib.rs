@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 /// The compiled part of Inlay; use it through the package ``inlay``.
 #[pymodule]
 fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Without NumPy nothing works; better an ImportError now than a panic later.
+    // Everything needs NumPy. This raises an ImportError now, instead of a panic later.
     module.py().import("numpy")?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<tensor::PyTensor>()?;
@@ -30,6 +30,6 @@ fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
     device::register(module)?;
     ops::register(module)?;
     graph::register(module)?;
-    // PyO3 lists what was added; the package's own list is the public one.
+    // PyO3 has set `__all__` to all names. Only the package has a public list of names.
     module.delattr("__all__")
 }

@@ -8,11 +8,11 @@
 //! let index = Tensor::from_slice(&[2i64, 0, 2], &[3])?;
 //! let updates = Tensor::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
 //!
-//! // Overwriting, the last write to a place wins.
+//! // When overwriting, the last write to a place wins.
 //! let last = x.scatter(&index, &updates, Scatter::overwrite())?;
 //! assert_eq!(last.to_vec::<f32>()?, [2.0, 10.0, 3.0]);
 //!
-//! // Reducing, places that the index names become the reduction of their updates.
+//! // When reducing, a place that the index names becomes the reduction of its updates.
 //! let sums = x.scatter(&index, &updates, Scatter::reduce(Reduce::Sum))?;
 //! assert_eq!(sums.to_vec::<f32>()?, [2.0, 10.0, 4.0]);
 //! # Ok::<(), inlay::Error>(())

@@ -16,7 +16,7 @@ use crate::tensor::PyTensor;
 
 pub(crate) use traces::{expect_sizes, sizes_needed};
 
-/// The line of the innermost code outside of this package.
+/// The file and line of the innermost Python frame outside of this package.
 fn site() -> Option<String> {
     Python::attach(|py| {
         let find = || -> PyResult<Option<String>> {
@@ -37,7 +37,7 @@ fn site() -> Option<String> {
                 }
             }
         };
-        // Without frames there is no line, and that is no error.
+        // Without frames the line is not known, which is not an error.
         find().ok().flatten()
     })
 }
@@ -49,7 +49,8 @@ pub(crate) struct PyProgram {
 }
 
 impl PyProgram {
-    /// What to fetch: symbolic tensors, names of outputs or inputs, or for None all outputs.
+    /// The tensors to fetch: symbolic tensors, or names of outputs or inputs. None stands for all
+    /// outputs.
     fn fetches(
         &self,
         call: &Call<'_>,
@@ -96,7 +97,7 @@ impl PyProgram {
         PyProgram { inner: Program::new() }
     }
 
-    /// A symbolic tensor that each run is fed under `name`.
+    /// A symbolic tensor whose value each run is given under `name`.
     #[pyo3(signature = (name, shape, dtype=None))]
     fn data(
         &self,
@@ -128,9 +129,10 @@ impl PyProgram {
         call.run(0, || self.inner.data(name, &shape, dtype)).map(PyTensor::new)
     }
 
-    /// The values of what is fetched, as a list, for the values of `feed`.
+    /// Run the program on the values of `feed`. Returns the values of `fetch_list` as a list.
     ///
-    /// It runs where the tensors among the feeds are, or on `device`, to which they are brought.
+    /// It runs on the device of the tensors among the feeds. With `device`, the feeds are moved
+    /// there.
     #[pyo3(signature = (feed=None, fetch_list=None, donate=false, return_numpy=true, device=None))]
     fn run<'py>(
         &self,
@@ -190,7 +192,7 @@ impl PyProgram {
         Ok(PyPlan { inner })
     }
 
-    /// The plan in words: steps, what is written in place, copies saved, peak memory.
+    /// The plan in words: steps, writes in place, copies that are avoided, peak memory.
     #[pyo3(signature = (fetch_list=None, donate=false))]
     fn explain(
         &self,
@@ -210,7 +212,7 @@ impl PyProgram {
         self.inner.to_svg()
     }
 
-    /// Names results, so that a program that was saved can say what to fetch.
+    /// Give names to results. A loaded program finds its results by these names.
     fn set_outputs(&self, py: Python<'_>, outputs: &Bound<'_, PyDict>) -> PyResult<()> {
         let call = Call::new(py, "set_outputs");
         let mut named = Vec::new();
@@ -226,24 +228,24 @@ impl PyProgram {
         call.run(0, || self.inner.set_outputs(&named))
     }
 
-    /// The names of what is fed.
+    /// The names of the inputs.
     #[getter]
     fn inputs(&self) -> Vec<String> {
         self.inner.inputs()
     }
 
-    /// The names of what is fetched.
+    /// The names of the outputs.
     #[getter]
     fn outputs(&self) -> Vec<String> {
         self.inner.outputs()
     }
 
-    /// Write the program, with what its outputs need, to a file.
+    /// Write the inputs and all nodes that the outputs need to a file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         Call::new(py, "save").run(usize::MAX, || self.inner.save(&path))
     }
 
-    /// Read a program from a file. A file that is damaged or was made to harm gives an error.
+    /// Read a program from a file. A damaged or malicious file raises an error.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<PyProgram> {
         let inner = Call::new(py, "load").run(usize::MAX, || Program::load(&path))?;
@@ -254,7 +256,7 @@ impl PyProgram {
         self.inner.len()
     }
 
-    // A program without nodes is a program all the same.
+    // An empty program is true, although its length is 0.
     fn __bool__(&self) -> bool {
         true
     }
@@ -268,7 +270,7 @@ impl PyProgram {
     }
 }
 
-/// How the values of a program are computed for one set of results.
+/// How a program computes one set of results.
 #[pyclass(name = "Plan", module = "inlay.static", frozen)]
 pub(crate) struct PyPlan {
     inner: Arc<Plan>,
@@ -276,20 +278,19 @@ pub(crate) struct PyPlan {
 
 #[pymethods]
 impl PyPlan {
-    /// How many copies of a whole tensor are saved by writing in place.
+    /// How many copies of a whole tensor are avoided by writing in place.
     #[getter]
     fn copies_saved(&self) -> usize {
         self.inner.copies_saved()
     }
 
-    /// The most memory that a run holds at a time beside feeds and constants, in bytes, or None while
-    /// sizes are not known.
+    /// The peak memory of a run in bytes, without feeds and constants. None if sizes are not known.
     #[getter]
     fn peak_memory(&self) -> Option<usize> {
         self.inner.peak_memory()
     }
 
-    /// The names of the inputs that are needed, in their order.
+    /// The names of the inputs that the plan needs, in their order.
     #[getter]
     fn inputs(&self) -> Vec<String> {
         self.inner.inputs().map(str::to_owned).collect()

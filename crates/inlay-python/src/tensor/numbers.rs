@@ -50,7 +50,7 @@ impl PyTensor {
         self.number(py, "item")
     }
 
-    /// The elements as nested lists of Python numbers; a 0-D tensor gives its number.
+    /// The elements as nested lists of Python numbers. A 0-D tensor gives a number.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.values(py, "tolist")?.call_method0("tolist")
     }
@@ -60,7 +60,7 @@ impl PyTensor {
     }
 
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        // Through `int`, which knows what NaN and infinity are.
+        // `int` raises the right errors for NaN and infinity.
         let int = py.get_type::<pyo3::types::PyInt>();
         int.call1((self.real(py, "int")?,)).map_err(|cause| crate::error::wrap(py, "int", cause))
     }
