@@ -1,5 +1,5 @@
-//! Every kernel against its naive twin: random ranks, dtypes, strides and thread counts, compared
-//! bit for bit.
+//! Every kernel is compared bit for bit with a naive implementation, for random ranks, dtypes,
+//! strides and thread counts.
 
 mod large;
 mod ways;
@@ -29,13 +29,13 @@ fn shapes(ranks: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Vec<u
     prop::collection::vec(0usize..=4, ranks)
 }
 
-/// Compares bit for bit, NaNs by being NaN: which NaN an operation gives is not specified.
+/// Compares bit for bit. All NaNs are equal, because the bits of a NaN result are not specified.
 fn assert_same(got: &Tensor, expected: &Nd) {
     let (got, expected) = (canonical(Nd::of_tensor(got)), canonical(expected.clone()));
     assert_eq!(got, expected);
 }
 
-/// Runs a write out of place on any layout, and in place on any layout, with 1 to 4 threads.
+/// Runs a write out of place and in place, with random layouts and 1 to 4 threads.
 fn check_write(
     rng: &mut Rng,
     x: &Nd,
@@ -73,14 +73,14 @@ fn random_slice(rng: &mut Rng, size: usize) -> Slice {
     Slice { start, stop, step }
 }
 
-/// A reduction that the dtype has, or none for assignment.
+/// A reduction that the dtype supports, or none for an assignment.
 fn random_reduce(rng: &mut Rng, dtype: DType) -> Option<(Reduce, bool)> {
     let defined = REDUCTIONS.into_iter().filter(|reduce| reduce.is_defined_for(dtype));
     let defined: Vec<Reduce> = defined.collect();
     (!rng.chance(4)).then(|| (*rng.pick(&defined), rng.chance(2)))
 }
 
-/// Some of the axes, at random, held at stride 0.
+/// Random axes that get stride 0.
 fn held(rng: &mut Rng, nd: &mut Nd) -> Tensor {
     let axes: Vec<bool> = nd.shape.iter().map(|_| rng.chance(5)).collect();
     nd.hold(&axes);
@@ -316,8 +316,9 @@ proptest! {
     }
 }
 
-/// Sizes on both sides of each threshold: words and blocks of a mask (64, 4096), few elements (1024),
-/// few entries (64) of a small tensor (2 KiB), blocks of a long row (16 KiB), a dense index (8 places an entry), a second thread (128 KiB of work).
+/// Sizes on both sides of each threshold: words and blocks of a mask (64, 4096), few elements
+/// (1024), few entries (64) of a small tensor (2 KiB), blocks of a long row (16 KiB), a dense index
+/// (8 places per entry), and a second thread (128 KiB of work).
 #[test]
 fn twins_agree_around_every_threshold() {
     let mut rng = Rng(7);
@@ -378,7 +379,7 @@ fn every_reduction_of_every_dtype_along_an_axis_is_its_naive_twin() {
     let mut rng = Rng(12);
     for dtype in DType::ALL {
         for reduce in REDUCTIONS.into_iter().filter(|reduce| reduce.is_defined_for(dtype)) {
-            // As many as have a way of their own for the few, and more.
+            // On both sides of the threshold for few elements.
             let kinds = [(false, 0), (false, 1), (true, 0), (true, 1)];
             for ((include, axis), n) in kinds.into_iter().flat_map(|kind| [(kind, 8), (kind, 70)]) {
                 let x = Nd::random(&mut rng, dtype, &[n, n]);
@@ -404,7 +405,7 @@ fn halves_are_cast_many_at_a_time_as_one_by_one() {
         for half in [DType::F16, DType::BF16] {
             let whole = x.tensor().cast(half).unwrap();
             let laid = x.scattered(&mut rng).cast(half).unwrap();
-            // By way of 64 bits, numbers are converted one by one.
+            // Casts to and from 64 bits convert numbers one by one.
             let singly = x.tensor().cast(DType::F64).unwrap().cast(half).unwrap();
             let back = |x: &Tensor| x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap();
             assert_eq!(format!("{:?}", back(&whole)), format!("{:?}", back(&singly)));

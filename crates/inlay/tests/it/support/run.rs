@@ -8,7 +8,7 @@ use toml::Value;
 
 use super::case::{Case, dtype_of, scalar};
 
-/// Arguments of a call, with the defaults that the Python signatures have.
+/// The arguments of a call, with the defaults of the Python signatures.
 struct Args<'a> {
     case: &'a Case,
     tensors: &'a [(String, Tensor)],
@@ -54,12 +54,12 @@ impl Args<'_> {
         self.ints(name).into_iter().map(|size| usize::try_from(size).unwrap()).collect()
     }
 
-    /// The axes to reduce over, `None` if left out.
+    /// The axes to reduce over, or `None`.
     fn axes(&self) -> Option<Vec<i64>> {
         self.attr("axis").map(|_| self.list("axis", None, 1).into_iter().flatten().collect())
     }
 
-    /// One number or a list, of which `None` is left out or "none".
+    /// One number or a list. `None` if it is left out or "none".
     fn list(&self, name: &str, default: Option<i64>, len: usize) -> Vec<Option<i64>> {
         match self.attr(name) {
             None => vec![default; len],
@@ -143,7 +143,7 @@ impl Args<'_> {
     }
 }
 
-/// The result of the case's call; in place, the target after it.
+/// The result of the case's call; for a call in place, the target.
 pub(crate) fn run(case: &Case, tensors: &[(String, Tensor)], in_place: bool) -> Result<Tensor> {
     let args = Args { case, tensors };
     let t = |name: &str| args.tensor(name);
