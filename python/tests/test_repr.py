@@ -1,4 +1,4 @@
-"""The text of a tensor: values as NumPy prints them, then shape and dtype."""
+"""The text of a tensor: NumPy prints the elements; shape and dtype follow."""
 
 from __future__ import annotations
 

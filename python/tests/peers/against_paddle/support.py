@@ -1,4 +1,4 @@
-"""What the tests against Paddle share: dtypes, the way from one to the other, and arguments."""
+"""Helpers of the tests against Paddle: dtypes, conversions, and arguments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def each_dtype_of(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("dtype", TAKES[name])
 
 
-# From one to the other.
+# Conversions.
 
 
 def to_paddle(values: Any, dtype: str | None = None) -> paddle.Tensor:

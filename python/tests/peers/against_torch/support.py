@@ -1,4 +1,4 @@
-"""What the tests against PyTorch share: dtypes, the way from one to the other, and arguments."""
+"""Helpers of the tests against PyTorch: dtypes, conversions, and arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ each_self = pytest.mark.parametrize("include_self", [True, False], ids=["with se
 ignores_beta = pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta:UserWarning")
 
 
-# From one to the other.
+# Conversions.
 
 
 def torch_dtype(name: str) -> torch.dtype:

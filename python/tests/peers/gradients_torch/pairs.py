@@ -1,4 +1,4 @@
-"""Functions in Inlay and in PyTorch, in pairs: each draws the arrays, and gives the two."""
+"""Pairs of a function in Inlay and in PyTorch; each draws the arrays for both."""
 
 from __future__ import annotations
 
