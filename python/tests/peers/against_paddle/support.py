@@ -13,10 +13,10 @@ from naive import DTYPES
 
 import inlay
 
-UNSIGNED = ["uint16", "uint32", "uint64"]  # Paddle hands them through, and has no operations
+UNSIGNED = ["uint16", "uint32", "uint64"]  # Paddle imports and exports them, but has no operations
 KNOWN = [name for name in DTYPES if name not in UNSIGNED]
 
-# What Paddle takes; the test of dtypes shows that it takes no other.
+# The dtypes that Paddle supports; the test of dtypes shows that it supports no other.
 LARGE = ["int32", "int64", "float32", "float64"]
 TAKES = {
     "slice_scatter": KNOWN,

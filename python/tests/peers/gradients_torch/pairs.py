@@ -20,7 +20,7 @@ pair = Pairs()
 
 
 def unique(draw: Draw, size: int, count: int) -> np.ndarray:
-    """Places without duplicates, counted from the front: PyTorch's scatter knows no negatives."""
+    """Places without duplicates, counted from the front: PyTorch's scatter has no negatives."""
     return draw.rng.permutation(size)[:count]
 
 
