@@ -7,6 +7,12 @@ BENCH := .venv-bench
 BENCHED := inlay torch paddle jax numpy
 BIN := $(VENV)/bin
 
+# What `make compare` compares with: a git revision, or a wheel that exists already.
+BASE ?= HEAD
+BASE_WHEEL ?=
+NEW_WHEEL ?=
+BASE_DIST = $(BENCH)/dist/$(shell git rev-parse --verify --short=12 '$(BASE)^{commit}')
+
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.wgsl' -o -name Cargo.toml)
 PACKAGE := $(shell find python/inlay -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
@@ -19,7 +25,7 @@ AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-peers driver bench lint format wheel clean
+.PHONY: help demo test test-rust test-python test-peers driver bench figures compare lint format wheel clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +50,15 @@ driver: ## Make sure that there is a driver for a GPU: on Debian, one in softwar
 
 bench: $(BENCHED:%=$(BENCH)/%/.tools) $(BENCH)/inlay/.inlay ## Measure beside PyTorch, Paddle, JAX and NumPy; ONLY=masked for a part, ONLY=gpu, THREADS=1
 	$(BENCH)/inlay/bin/python -m benchmarks --only '$(ONLY)' $(THREADS:%=--threads %)
+
+figures: $(VENV)/.demo ## Write the README's figures and picture again, from the newest record
+	$(BIN)/python -m benchmarks.figures
+
+compare: $(BENCH)/new/.tools $(BENCH)/base/.tools $(if $(NEW_WHEEL),,dist/.built) ## Time this tree beside BASE=<git revision>; ONLY=tiny for a part, THREADS=1
+	$(if $(BASE_WHEEL),,$(MAKE) $(BASE_DIST)/.built)
+	$(BENCH)/base/bin/python -m pip install --quiet --force-reinstall --no-deps $(or $(BASE_WHEEL),$(BASE_DIST)/*.whl)
+	$(BENCH)/new/bin/python -m pip install --quiet --force-reinstall --no-deps $(or $(NEW_WHEEL),dist/*.whl)
+	$(BENCH)/new/bin/python -m benchmarks.compare --only '$(ONLY)' $(THREADS:%=--threads %)
 
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	cargo fmt --all --check
@@ -98,12 +113,24 @@ $(PEERS)/.inlay: $(PEERS)/.tools dist/.built
 	$(PEERS)/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	touch $@
 
+# The libraries have a group each; both builds of a comparison need the common one only.
+$(BENCH)/%/.tools: GROUP = bench-$*
+$(BENCH)/new/.tools $(BENCH)/base/.tools: GROUP = bench
 $(BENCH)/%/.tools: pyproject.toml
 	test -x $(BENCH)/$*/bin/python || $(PYTHON) -m venv $(BENCH)/$*
 	$(BENCH)/$*/bin/python -m pip install --quiet --upgrade pip
-	$(BENCH)/$*/bin/python -m pip install --quiet --group bench-$*
+	$(BENCH)/$*/bin/python -m pip install --quiet --group $(GROUP)
 	touch $@
 
 $(BENCH)/inlay/.inlay: $(BENCH)/inlay/.tools dist/.built
 	$(BENCH)/inlay/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
+	touch $@
+
+# Another revision's wheel. Its dependencies are those of this tree's build, so they are not built twice.
+$(BENCH)/dist/%/.built: $(VENV)/.tools
+	rm -rf $(@D)
+	mkdir -p $(@D)/source
+	git archive $* | tar -x -C $(@D)/source
+	cd $(@D)/source && CARGO_TARGET_DIR=$(CURDIR)/target $(CURDIR)/$(BIN)/maturin build --release --out .. --interpreter $(CURDIR)/$(BIN)/python
+	rm -r $(@D)/source
 	touch $@

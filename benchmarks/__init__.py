@@ -1,1 +1,1 @@
-"""Inlay beside its peers and beside the memory's limit: ``make bench``."""
+"""Inlay measured beside its peers, a memory copy and other builds of itself."""

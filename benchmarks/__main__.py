@@ -1,4 +1,4 @@
-"""Run the benchmark: all libraries side by side, one at a time, round after round.
+"""Run the benchmark: time all libraries on each workload, in alternation, for several rounds.
 
     python -m benchmarks [--only PART] [--threads N] [--rounds N] [--scale S] [--python FILE]
 
@@ -8,22 +8,14 @@ See benchmarks/README.md.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import random
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
-import numpy as np
-
-from benchmarks import inputs, limit, plot, record, reference, rows, table
+from benchmarks import figures, judge, processes, record, rows, table
 from benchmarks.contender import ROOT, Contender
 
-# The process of each, and the environment that it runs in.
+# Each contender, the environment that it runs in, and its module in libraries/.
 CONTENDERS = {
     "inlay": "inlay",
     "inlay-numpy": "inlay",
@@ -36,11 +28,8 @@ CONTENDERS = {
     "limit": "numpy",
     "gpu-copy": "inlay",
 }
-# Those that race only where a row names them.
-SPECIAL = ("inlay-static", "inlay-gpu", "gpu-copy")
-ROOM = 4 * 2**30  # bytes that the largest workload's files fit into
 LEAST_ROUNDS = 3
-BUDGET = 1.5  # seconds a library and workload; past it there are no more than the least rounds
+BUDGET = 1.5  # seconds per library and workload; a slower library gets only the least rounds
 
 
 def arguments() -> argparse.Namespace:
@@ -48,88 +37,26 @@ def arguments() -> argparse.Namespace:
         prog="python -m benchmarks", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--only", default="", help="workloads whose name contains this, or a group")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    parser.add_argument("--threads", type=int, default=cores, help="for each library")
+    parser.add_argument("--threads", type=int, default=processes.cores(), help="for each library")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--scale", type=float, default=1.0, help="of the sizes; to try roads out")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the sizes, for a trial")
     parser.add_argument("--python", help="an interpreter that has all libraries, for a trial")
     return parser.parse_args()
 
 
-def surroundings(threads: int) -> dict[str, str]:
-    """The environment variables of the processes: where each library reads its threads."""
-    count = str(threads)
-    found = {**os.environ, "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
-    for name in ("INLAY_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        found[name] = count
-    if threads == 1:
-        found["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
-    return found
-
-
-def confine(threads: int) -> None:
-    """Keep the processes on so many cores: some libraries take what they see."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-
-
-@contextlib.contextmanager
-def contenders(
-    chosen: list[rows.Row], options: argparse.Namespace, log: Path
-) -> Iterator[list[Contender]]:
-    found: list[Contender] = []
-    needed = {name for row in chosen for name in CONTENDERS if races(name, row)}
-    with log.open("w") as text:
-        try:
-            for name, environment in CONTENDERS.items():
-                if name not in needed:
-                    continue
-                python = options.python or str(ROOT / f".venv-bench/{environment}/bin/python")
-                found.append(Contender(name, python, surroundings(options.threads), text))
-            yield found
-        finally:
-            for one in found:
-                one.end()
-
-
-def races(name: str, row: rows.Row) -> bool:
-    return name in row.contenders if row.contenders else name not in SPECIAL
-
-
-def shared_folder() -> str | None:
-    """Memory, not a disk: writing to that would go on while libraries are timed."""
-    memory = Path("/dev/shm")
-    return str(memory) if memory.is_dir() and shutil.disk_usage(memory).free > ROOM else None
-
-
-def run(row: rows.Row, field: list[Contender], options: argparse.Namespace) -> record.Entry:
-    """One workload: all find their roads, then take turns."""
-    racing = [one for one in field if races(one.name, row)]
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=shared_folder()) as name:
-        folder = Path(name)
-        arrays = reference.given(row, inputs.build(row))
-        expected = reference.results(row, arrays)
-        moved = limit.moved(row, arrays, expected["result"])
-        inputs.save(folder, inputs.laid(arrays, row))
-        inputs.save(folder, expected)
-        if moved:
-            np.save(folder / "moved", np.array(moved))
-        del arrays, expected
-        for one in racing:
-            one.prepare(row, folder)
-    # Who comes after whom changes from round to round.
+def measure(row: rows.Row, contenders: list[Contender], rounds: int) -> tuple[int, int] | None:
+    """Prepare one workload, and time the contenders in alternation."""
+    moved = processes.prepare(row, contenders)
+    # The order changes from round to round, so that nobody always follows the same one.
     order = random.Random(row.name)
-    for number in range(options.rounds):
-        turn = [one for one in racing if one.ready]
+    for number in range(rounds):
+        turn = [one for one in contenders if one.ready]
         order.shuffle(turn)
         for one in turn:
             ours = one.name.startswith("inlay")
             if ours or number < LEAST_ROUNDS or one.spent < BUDGET:
                 one.time()
-    entry = record.entry(row, racing, moved, options.threads)
-    for one in racing:
-        one.release()
-    return entry
+    return moved
 
 
 def main() -> int:
@@ -138,39 +65,43 @@ def main() -> int:
     if not chosen:
         print(f"no workload's name contains {options.only!r}", file=sys.stderr)
         return 2
-    confine(options.threads)
-    out = ROOT / "out"
-    out.mkdir(exist_ok=True)
+    processes.confine(options.threads)
+    commands = {
+        name: (options.python or processes.python_of(environment), name)
+        for name, environment in CONTENDERS.items()
+        if any(processes.takes_part(name, row) for row in chosen)
+    }
     began = time.monotonic()
     entries: list[record.Entry] = []
-    with contenders(chosen, options, out / "bench.log") as field:
-        versions = {one.name: one.hello for one in field}
+    notes: list[str] = []
+    wrong: list[str] = []
+    log = ROOT / "out/bench.log"
+    log.unlink(missing_ok=True)
+    with processes.started(commands, options.threads, log) as started:
+        hello = {one.name: one.hello for one in started}
         print(table.heading(), flush=True)
         for number, row in enumerate(chosen, 1):
-            if sys.stderr.isatty():
-                print(
-                    f"{number} of {len(chosen)}: {row.name}\r", end="", file=sys.stderr, flush=True
-                )
-            entries.append(run(row, field, options))
+            contenders = [one for one in started if processes.takes_part(one.name, row)]
+            moved = measure(row, contenders, options.rounds)
+            entries.append(judge.entry(row, contenders, moved, options.threads))
+            notes += judge.differences(row, contenders)
+            wrong += judge.wrong(row, contenders)
             print(table.line(entries[-1], f"{number}/{len(chosen)}"), flush=True)
-    whole = record.make(
-        entries, versions, options.threads, options.rounds, time.monotonic() - began
-    )
+            for one in contenders:
+                one.release()
+    took = time.monotonic() - began
+    whole = judge.make(entries, notes, hello, options.threads, options.rounds, took)
     print("\n" + table.summary(whole))
-    partly = bool(options.only) or options.scale != 1
-    if options.only == "gpu" and options.scale == 1:
-        file = record.write(whole, ROOT / "benchmarks/record", f"{whole['date']}-gpu")
-    elif partly:
-        file = record.write(whole, out, "bench")
+    if options.scale == 1 and options.only in ("", "gpu"):
+        name = f"{whole.date}-gpu" if options.only else whole.date
+        file = table.write(whole, record.FOLDER, name)
     else:
-        file = record.write(whole, ROOT / "benchmarks/record", whole["date"])
+        file = table.write(whole, ROOT / "out", "bench")
     print(f"\nwritten: {file.relative_to(ROOT)}, {file.with_suffix('.md').relative_to(ROOT)}")
-    if not partly and options.threads > 1:
-        plot.draw(whole, ROOT / "docs/bench.png")
-        print("drawn: docs/bench.png")
-    wrong = record.wrong(whole)
-    for name in wrong:
-        print(f"Inlay's result is wrong or missing: {name}", file=sys.stderr)
+    if file == record.newest():
+        figures.make(file)
+    for text in wrong:
+        print(f"Inlay's result is wrong or missing: {text}", file=sys.stderr)
     return 1 if wrong else 0
 
 

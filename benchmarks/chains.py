@@ -1,4 +1,4 @@
-"""Workloads of several operations: what they read, and what comes out, in plain NumPy."""
+"""Workloads of several operations: their inputs and, in plain NumPy, their results."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Write = Callable[[Any, Any, int, int], Any]
 
 STEPS = 8  # writes of a chain of slices
 CORNER = 64  # rows and columns of the triangle that a mixed chain writes
-RATE = 0.125  # by which a training step moves, a power of two
+RATE = 0.125  # the learning rate of a training step, a power of two
 
 
 def patches(row: Row) -> list[tuple[int, int]]:
-    """First and last row of each write of a chain of slices, half of the tensor together."""
+    """The row range of each write of a chain of slices, which cover half of the tensor."""
     every = row.shape[0] // STEPS
     return [(k * every, min(k * every + max(1, every // 2), row.shape[0])) for k in range(STEPS)]
 
@@ -47,7 +47,7 @@ def build(row: Row, rng: np.random.Generator) -> Arrays:
         }
     if row.op == "train_step":
         return {
-            "x": x + 1,  # away from 0, where an error is large beside the value
+            "x": x + 1,  # away from 0, where relative errors are large
             "target": unit(*row.shape),
             "sources": rng.integers(0, rows, row.entries),
             "index": rng.integers(0, rows, row.entries),
@@ -87,7 +87,7 @@ def forward(row: Row, a: Arrays) -> np.ndarray:
 
 
 def slice_chain(row: Row, write: Write) -> Callable[[Any, Any], Any]:
-    """One write after the other, by a library's own ``write(x, patch, start, stop)``."""
+    """Several writes in sequence, by a library's ``write(x, patch, start, stop)``."""
 
     def chain(x: Any, values: Any) -> Any:
         for k, (start, stop) in enumerate(patches(row)):
@@ -98,7 +98,7 @@ def slice_chain(row: Row, write: Write) -> Callable[[Any, Any], Any]:
 
 
 def tiny_program(row: Row, write: Write) -> Callable[[Any, Any], Any]:
-    """As many tiny writes as the row has entries."""
+    """One tiny write per entry of the row."""
 
     def program(x: Any, values: Any) -> Any:
         for k in range(row.entries):
@@ -107,6 +107,18 @@ def tiny_program(row: Row, write: Write) -> Callable[[Any, Any], Any]:
         return x
 
     return program
+
+
+def function_of(
+    row: Row, write: Write, mixed_chain: Callable[..., Any], train_step: Callable[..., Any]
+) -> Callable[..., Any] | None:
+    """The workload as a function of its tensors, from the parts that differ between libraries."""
+    return {
+        "slice_chain": slice_chain(row, write),
+        "mixed_chain": mixed_chain,
+        "train_step": train_step,
+        "tiny_program": tiny_program(row, write),
+    }.get(row.op)
 
 
 def moved(row: Row, a: Arrays) -> tuple[int, int] | None:

@@ -1,7 +1,8 @@
-"""A library's process, as the one that runs the benchmark sees it."""
+"""A library's process, seen from the process that runs the benchmark."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -23,13 +24,13 @@ class GoneError(Exception):
 
 
 class Contender:
-    """One library: its process, which sleeps but when it is asked."""
+    """One library in a process of its own, which is stopped except while it has work."""
 
     def __init__(
-        self, name: str, python: str, environment: Mapping[str, str], log: IO[str]
+        self, name: str, library: str, python: str, environment: Mapping[str, str], log: IO[str]
     ) -> None:
         self.name = name
-        self.command = [python, "-m", "benchmarks.worker", name]
+        self.command = [python, "-m", "benchmarks.worker", library]
         self.environment = dict(environment)
         self.log = log
         self.process: subprocess.Popen[bytes] | None = None
@@ -39,8 +40,7 @@ class Contender:
 
     def forget(self) -> None:
         self.prepared: dict[str, Any] = {}
-        self.laps: list[float] = []
-        self.calls = 0
+        self.samples: list[float] = []
         self.spent = 0.0
 
     def start(self) -> dict[str, Any]:
@@ -58,13 +58,13 @@ class Contender:
         return hello
 
     def halt(self) -> None:
-        """Stop the process: threads that spin in wait for work would slow the next one's."""
+        """Stop the process: threads that spin-wait for work would slow down the next process."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGSTOP)
 
     def listen(self, patience: float) -> dict[str, Any]:
-        """The next line of the process."""
+        """Read the next message of the process."""
         assert self.process is not None
         assert self.process.stdout is not None
         deadline = time.monotonic() + patience
@@ -96,7 +96,7 @@ class Contender:
             raise GoneError("crashed") from None
 
     def prepare(self, row: Row, folder: Path) -> None:
-        """Let the library find its road; one that crashes the process is left out the next time."""
+        """Let the library choose its fastest variant. One that crashes is left out afterwards."""
         self.forget()
         crashed: dict[str, dict[str, str]] = {}
         trying = "start"
@@ -114,26 +114,26 @@ class Contender:
             except GoneError as gone:
                 crashed[trying] = {"error": str(gone)}
                 self.start()
-        self.prepared = {"road": None, "tried": crashed}
+        self.prepared = {"variant": None, "tried": crashed}
 
     @property
     def ready(self) -> bool:
-        return self.prepared.get("road") is not None
+        return self.prepared.get("variant") is not None
 
-    def time(self) -> None:
+    def time(self, pieces: int = 1) -> None:
+        """Take one sample: the time of a call, in the fastest of some pieces of a timing."""
         began = time.monotonic()
         try:
-            self.ask({"do": "time"})
+            self.ask({"do": "time", "pieces": pieces})
             answer = self.listen(TIMING)
         except GoneError as gone:
-            self.prepared["tried"][self.prepared["road"]] = {"error": str(gone)}
-            self.prepared["road"] = None
-            self.laps = []
+            self.prepared["tried"][self.prepared["variant"]] = {"error": str(gone)}
+            self.prepared["variant"] = None
+            self.samples = []
             self.start()
             return
         self.halt()
-        self.laps.append(answer["seconds"])
-        self.calls = answer["calls"]
+        self.samples.append(answer["seconds"])
         self.spent += time.monotonic() - began
 
     def release(self) -> None:
@@ -145,6 +145,7 @@ class Contender:
         self.halt()
 
     def end(self) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None:
             self.process.kill()
-            self.process.wait()
+            with contextlib.suppress(BrokenPipeError):
+                self.process.communicate()

@@ -1,4 +1,4 @@
-"""The inputs of a workload: the same for every library, from a seed, shared through files."""
+"""The inputs of a workload, generated from a seed and shared with all libraries by files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.rows import CHAINS, READS, TRIANGLES, Row
 
 Arrays = dict[str, np.ndarray]
 
-LAID = ("x", "values", "mask")  # what a row's layout is about
+LAID = ("x", "values", "mask")  # the arrays that have the row's layout
 FILL = 1  # what masked_fill and index_fill write
 
 
@@ -23,9 +23,9 @@ def dtype(name: str) -> np.dtype[Any]:
 
 
 def numbers(rng: np.random.Generator, shape: tuple[int, ...], row: Row) -> np.ndarray:
-    """Elements without special cases: sums and products of many of them stay in range.
+    """Elements whose sums and products stay in range.
 
-    All are positive, so that a sum's rounding error is small beside the sum.
+    Floats are positive, so that the rounding error of a sum is small relative to the sum.
     """
     if row.dtype == "bool":
         return rng.random(shape, np.float32) < 0.5
@@ -50,7 +50,7 @@ def places(rng: np.random.Generator, count: int, size: int, distribution: str) -
     if distribution == "permutation":
         return rng.permutation(size)[:count]
     if distribution == "zipf":
-        # The frequent ones are anywhere, not side by side at the start.
+        # A permutation, so that frequent indices are not neighbours.
         return rng.permutation(size)[(rng.zipf(1.3, count) - 1) % size]
     raise ValueError(f"no distribution is called {distribution!r}")
 
@@ -99,7 +99,7 @@ def build(row: Row) -> Arrays:
 
 
 def base(array: np.ndarray, layout: str) -> np.ndarray:
-    """Memory of which the array is a view with that layout; `view` is the way back."""
+    """The array in memory with that layout; `view` is the inverse."""
     if layout == "strided":
         return np.repeat(array, 2, axis=-1)
     if layout == "transposed":
@@ -108,7 +108,7 @@ def base(array: np.ndarray, layout: str) -> np.ndarray:
 
 
 def view(base: Any, layout: str) -> Any:
-    """The view of a base; for arrays, and for tensors that slice and transpose like them."""
+    """The view of a base, an array or a tensor with the same slicing and transposing."""
     if layout == "strided":
         return base[..., ::2]
     if layout == "transposed":
@@ -125,7 +125,7 @@ def laid(arrays: Arrays, row: Row) -> Arrays:
 
 def save(folder: Path, arrays: Arrays) -> None:
     for name, array in arrays.items():
-        # NumPy's files know no bfloat16.
+        # NumPy's file format has no bfloat16.
         np.save(folder / name, array.view("u2") if array.dtype == ml_dtypes.bfloat16 else array)
 
 

@@ -1,8 +1,8 @@
-"""The limit: how many bytes a workload must move, if it reads and writes each of them once.
+"""The limit: how many bytes a workload must read and write, if it touches each of them once.
 
-The time to beat is that of a copy that reads and writes as many bytes together, so of half that
-size; for a workload that only writes, of a fill. Cache lines of which one element is needed count
-as that element: for a random index the limit is out of reach, and still the limit.
+The limit's time is that of a copy that reads and writes as many bytes in total; for a workload that
+only writes, that of a fill. A cache line of which one element is needed counts as one element, so
+with a random index the limit can't be reached.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from benchmarks.inputs import Arrays, dtype
 from benchmarks.reference import along, reduction, region
 from benchmarks.rows import CHAINS, TRIANGLES, Row
 
-SMALLEST = 64 * 1024  # below, a call costs more than the bytes
+SMALLEST = 64 * 1024  # bytes; below, the overhead of a call dominates
 
 
 def written(row: Row, arrays: Arrays) -> int:
-    """The number of elements of x that are named, each counted once."""
+    """The number of elements of x that are selected, each counted once."""
     if row.op in ("slice_scatter", "select_scatter", "diagonal_scatter"):
         return region(row, arrays["x"]).size
     if "mask" in arrays:
@@ -29,7 +29,7 @@ def written(row: Row, arrays: Arrays) -> int:
 
 
 def moved(row: Row, arrays: Arrays, result: np.ndarray) -> tuple[int, int] | None:
-    """The bytes that are read and the bytes that are written; none for gradients and tiny calls."""
+    """The bytes read and the bytes written; None for gradients and tiny calls."""
     if row.mode == "backward":
         return None
     if row.op in CHAINS:
@@ -45,11 +45,11 @@ def moved(row: Row, arrays: Arrays, result: np.ndarray) -> tuple[int, int] | Non
         else:
             write = named if row.mode == "in place" else size
             if row.mode == "out of place":
-                read += size - named  # what stays
+                read += size - named  # the elements that are kept
             if row.op in ("masked_fill", "index_fill"):
-                pass  # nothing is read for what is filled
+                pass  # filled elements read nothing
             elif reduction(row) == "assign":
-                read += named  # of duplicates only the last need be read
+                read += named  # only the last of duplicates must be read
             else:
                 read += arrays["values"].nbytes + (named if row.include_self else 0)
     return (read, write) if read + write >= SMALLEST else None

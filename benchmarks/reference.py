@@ -1,4 +1,4 @@
-"""What each operation gives, in plain NumPy, and how near a result is to it."""
+"""The expected result of each operation, in plain NumPy, and how to compare with it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def forward(row: Row, arrays: Arrays) -> np.ndarray:
 
 
 def region(row: Row, x: np.ndarray) -> np.ndarray:
-    """The part of x that a slice, a place or a diagonal names, as a view."""
+    """The part of x that a slice, a place or a diagonal selects, as a view."""
     if row.op == "slice_scatter":
         return x[row.selection]
     if row.op == "select_scatter":
@@ -69,23 +69,23 @@ def region(row: Row, x: np.ndarray) -> np.ndarray:
 
 
 def along(row: Row, arrays: Arrays) -> np.ndarray:
-    """The places in the flat x that an index along an axis names."""
+    """The flat positions in x that an index along an axis selects."""
     every = np.arange(row.count).reshape(row.shape)
     return np.take_along_axis(every, arrays["index"], row.axis)
 
 
 def reduction(row: Row) -> str:
-    """An index_add is a sum, whatever the row says."""
+    """The reduction of a row; that of index_add is always a sum."""
     return "sum" if row.op == "index_add" else row.reduce
 
 
 def scatter(row: Row, arrays: Arrays, axis: int) -> np.ndarray:
-    """Entries sorted by their place and reduced in twice the precision."""
+    """Sort the entries by place, and reduce them in twice the precision."""
     x, index = arrays["x"], arrays["index"]
     out = np.moveaxis(x.copy(), axis, 0)
     updates = np.moveaxis(arrays["values"], axis, 0)
     if reduction(row) == "assign":
-        out[index] = updates  # of duplicates NumPy keeps the last
+        out[index] = updates  # NumPy keeps the last of duplicates
         return np.moveaxis(out, 0, axis)
     order = np.argsort(index, kind="stable")
     named, starts, counts = np.unique(index[order], return_index=True, return_counts=True)
@@ -105,7 +105,7 @@ def gradients(row: Row, arrays: Arrays) -> Arrays:
     """The gradients to x and to values, in twice the precision, rounded."""
     weights = arrays["weights"].astype(np.float64)
     if row.reduce == "assign":
-        # Move the places themselves: where each came from, the weight goes back to.
+        # Move positions instead of values: the weight of a result belongs to its position.
         size = row.count
         tokens = {"x": np.arange(size).reshape(row.shape)}
         if "values" in arrays:
@@ -127,7 +127,7 @@ def gradients(row: Row, arrays: Arrays) -> Arrays:
 
 
 def reduction_gradients(row: Row, arrays: Arrays, weights: np.ndarray) -> Arrays:
-    """Those of a scatter that reduces along axis 0, the base included."""
+    """The gradients of a scatter that reduces along axis 0 and includes the base."""
     x, index = arrays["x"].astype(np.float64), arrays["index"]
     values = arrays["values"].astype(np.float64)
     if row.reduce == "sum":
@@ -147,17 +147,17 @@ def reduction_gradients(row: Row, arrays: Arrays, weights: np.ndarray) -> Arrays
     return {"grad_x": chosen * share, "grad_values": updates * share[index]}
 
 
-# How far a right result may be from the exact one, relative to it: of a float that is rounded once,
-# its last bit; of a sum in 32 or 64 bits, the error of a long one.
+# The largest relative error of a right result: for 16-bit floats, rounded once, one unit in
+# the last place; for 32 and 64 bits, the error of a long sum.
 ROUNDED_ONCE = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 1e-4, "float64": 1e-11}
-# A library may round a 16-bit float at every step: another result, but the same work.
+# The same for a library that rounds at every step: another result, but the same work.
 ROUNDED_OFTEN = {"float16": 2**-5, "bfloat16": 2**-2, "float32": 1e-2, "float64": 1e-9}
 
 
 def compare(row: Row, found: Arrays, expected: Arrays) -> tuple[str, float]:
-    """Whether results are ``same``, ``rounded`` otherwise or ``different``, and the largest error.
+    """Whether results are ``same``, ``rounded`` differently or ``different``; the largest error.
 
-    The error is relative; for values that were only moved, it is the share that is different.
+    The error is relative; for values that are only moved, it is the fraction that differs.
     """
     verdict, worst = "same", 0.0
     for name, right in expected.items():
@@ -190,11 +190,11 @@ def result_shape(row: Row, arrays: Arrays) -> tuple[int, ...]:
 
 
 def weights(row: Row, arrays: Arrays) -> np.ndarray:
-    """What the result is weighed with before it is summed."""
+    """The weights by which the result is multiplied before it is summed."""
     rng = np.random.default_rng(1)
     return (rng.random(result_shape(row, arrays), np.float32) + 0.5).astype(dtype(row.dtype))
 
 
 def given(row: Row, arrays: Arrays) -> dict[str, Any]:
-    """The arrays of a workload, with weights if it goes backward."""
+    """The arrays of a workload, with weights if it computes gradients."""
     return {**arrays, "weights": weights(row, arrays)} if row.mode == "backward" else dict(arrays)

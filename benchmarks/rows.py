@@ -21,7 +21,7 @@ READS = ("index_select", "take_along_axis", "masked_select")
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One workload. What a field means to an operation that does not use it: nothing."""
+    """One workload. An operation ignores the fields that it does not use."""
 
     name: str
     op: str
@@ -35,8 +35,8 @@ class Row:
     include_self: bool = True
     entries: int = 0  # of the index, along the axis
     index: str = "uniform"  # or sorted, zipf, equal, permutation
-    mask: float = 0.5  # the share that is true
-    mask_rows: bool = False  # one bool a row, broadcast
+    mask: float = 0.5  # the fraction that is true
+    mask_rows: bool = False  # one bool per row, broadcast
     start: int | None = None
     stop: int | None = None
     step: int = 1
@@ -49,9 +49,9 @@ class Row:
     at_most_us: float | None = None  # microseconds
     numpy_at_least: float | None = None  # NumPy in and out, times faster than NumPy
     ours: str = "inlay"  # the contender that the targets are about
-    eager_at_least: float | None = None  # that one, times faster than eager
+    eager_at_least: float | None = None  # that contender, times faster than eager
     contenders: tuple[str, ...] = ()  # only these; all by default
-    what: str = ""  # a word for the name
+    what: str = ""  # a word for `name`
 
     @property
     def moves(self) -> bool:
@@ -75,7 +75,7 @@ class Row:
         return tuple(key)
 
     def scaled(self, scale: float) -> Row:
-        """The same workload with sizes past 16 made smaller."""
+        """The same workload with sizes above 16 scaled down."""
 
         def size(old: int) -> int:
             return old if old <= 16 else max(16, round(old * scale))
@@ -89,7 +89,7 @@ class Row:
         return dataclasses.replace(
             self,
             shape=tuple(map(size, self.shape)),
-            # The nodes of a program are what they are, but for a large one.
+            # A small program keeps its number of nodes.
             entries=self.entries if self.op == "tiny_program" else size(self.entries),
             start=place(self.start, self.axis),
             stop=place(self.stop, self.axis),
@@ -107,7 +107,7 @@ class Row:
 
 
 def row(fields: dict[str, Any]) -> Row:
-    """A row from its fields, as TOML or JSON has them."""
+    """A row from the fields of TOML or JSON."""
     fields = dict(fields)
     for name in ("shape", "contenders"):
         if name in fields:
@@ -117,9 +117,9 @@ def row(fields: dict[str, Any]) -> Row:
 
 
 def expand(table: dict[str, Any]) -> list[Row]:
-    """The rows of a table: every pick from each of the tables under ``each``.
+    """The rows of a table: the Cartesian product of the tables under ``each``.
 
-    The lists within one of these go together: the n-th of one with the n-th of the others.
+    Lists within one of these tables are zipped.
     """
     fixed = {key: value for key, value in table.items() if key != "each"}
     picks = []
@@ -138,7 +138,7 @@ def expand(table: dict[str, Any]) -> list[Row]:
 def on_gpu(row: Row) -> Row:
     """The same workload on the GPU, beside the CPU and a plain copy on the GPU.
 
-    A small call, the result of which is read back, is to take less than half a millisecond.
+    The target of a small call, including reading back its result, is 0.5 ms.
     """
     return dataclasses.replace(
         row,

@@ -1,18 +1,12 @@
-"""A record as text: lines for the terminal, a page, and the README's table.
-
-    python -m benchmarks.table RECORD.json
-
-prints the README's table.
-"""
+"""A record as text: lines for the terminal, and the page beside the CSV file."""
 
 from __future__ import annotations
 
-import json
-import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-Entry = dict[str, Any]
+from benchmarks.record import CONTENDERS, PEERS, Entry, Record, read, to_csv
 
 COLUMNS = (
     ("workload", 50),
@@ -24,20 +18,27 @@ COLUMNS = (
     ("x limit", 7),
     ("", 0),
 )
-PEERS = ("torch", "paddle", "jax", "numpy")
-LIBRARIES = ("inlay", "inlay-numpy", "inlay-static", *PEERS, "limit")
 GROUPS = {
     "target": "Targets",
     "tiny": "Tiny calls",
     "static": "Static graphs",
     "coverage": "Coverage",
-    "growth": "Growth",
     "gpu": "On the GPU",
 }
+TITLES = {
+    "inlay": "Inlay",
+    "inlay-numpy": "NumPy in, out",
+    "inlay-static": "static",
+    "inlay-gpu": "GPU",
+    "gpu-copy": "copy on the GPU",
+}
+NEAR = 1.3  # times the limit; a move that takes no longer counts as near it
+LARGE = 1 << 24  # bytes; more than the caches hold
+PAST_CACHES = 10**7  # elements; from here on the time per element should stay the same
 
 
-def threads(whole: dict[str, Any]) -> str:
-    return f"{whole['threads']} thread{'s' if whole['threads'] > 1 else ''}"
+def threads(whole: Record) -> str:
+    return f"{whole.threads} thread{'s' if whole.threads > 1 else ''}"
 
 
 def span(seconds: float | None) -> str:
@@ -54,37 +55,17 @@ def times(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.1f}"
 
 
-def median(one: Entry, name: str) -> float | None:
-    return one["measured"].get(name, {}).get("median")
+def bound(one: Entry) -> str:
+    return "" if one.at_least is None else f"{one.at_least:g}"
 
 
 def met(one: Entry) -> str:
-    if not one["checks"]:
-        return ""
-    short = [check for check in one["checks"] if not check["met"]]
-    if not short:
-        return "ok"
-    return "short: " + ", ".join(f"{c['what']} {times(c['value'])}" for c in short)
+    if one.missed:
+        return f"short: {one.missed}"
+    return "ok" if one.targets else ""
 
 
-def rival(one: Entry) -> str | None:
-    """The peer that the row's target is about."""
-    return one["row"].get("against") or one.get("best")
-
-
-def faster(one: Entry) -> float | None:
-    """How many times faster than that peer."""
-    peer = rival(one)
-    theirs = median(one, peer) if peer else None
-    ours = median(one, one["row"].get("ours", "inlay"))
-    return theirs / ours if ours and theirs else None
-
-
-def asked(one: Entry) -> float | None:
-    return one["row"].get("at_least")
-
-
-def aligned(cells: list[str]) -> str:
+def aligned(cells: Sequence[str]) -> str:
     parts = []
     for (_, width), cell in zip(COLUMNS, cells, strict=True):
         parts.append(cell.ljust(width) if not parts else cell.rjust(width))
@@ -96,66 +77,66 @@ def heading() -> str:
 
 
 def line(one: Entry, progress: str) -> str:
-    name = rival(one)
-    peer = f"{name} {span(median(one, name))}" if name else "-"
-    least = asked(one)
-    if one["row"].get("group") == "growth":
-        ours = median(one, "inlay")
-        peer = f"{ours / one['elements'] * 1e9:.3f} ns/element" if ours else "-"
-    if one["row"].get("group") == "gpu":
-        peer = f"cpu {span(median(one, 'inlay'))}"
+    peer = f"{one.peer} {span(one.seconds.get(one.peer))}" if one.peer else "-"
+    if one.group == "growth" and one.time:
+        peer = f"{one.time / one.elements * 1e9:.3f} ns/element"
+    if one.group == "gpu":
+        peer = f"cpu {span(one.seconds.get('inlay'))}"
     return aligned(
         [
-            f"{progress} {one['name']}"[: COLUMNS[0][1]],
-            span(median(one, one["row"].get("ours", "inlay"))),
-            span(median(one, "inlay-numpy")),
+            f"{progress} {one.workload}"[: COLUMNS[0][1]],
+            span(one.time),
+            span(one.seconds.get("inlay-numpy")),
             peer,
-            times(faster(one)),
-            "" if least is None else f"{least:g}",
-            times(one.get("of_limit")),
+            times(one.over(one.peer)),
+            bound(one),
+            times(one.of_limit),
             met(one),
         ]
     ).rstrip()
 
 
-def summary(whole: dict[str, Any]) -> str:
-    """The targets that are met, the moves near the limit, and the peers that gave other results."""
-    entries = whole["entries"]
+def summary(whole: Record) -> str:
+    """The targets that are met, the moves far from the limit, and the rows that peers win."""
     found = []
-    judged = [check for one in entries for check in one["checks"]]
-    if judged:
-        found.append(f"targets met: {sum(check['met'] for check in judged)} of {len(judged)}")
-    far = [one for one in large_moves(entries) if one["of_limit"] > 1.3]
-    if large_moves(entries):
-        near = len(large_moves(entries)) - len(far)
-        found.append(f"moves within 1.3 times the limit: {near} of {len(large_moves(entries))}")
-    found += [f"    {times(one['of_limit']):>5}  {one['name']}" for one in far]
-    slow = [one for one in entries if one.get("ratio", 1) < 1]
+    targets = sum(one.targets for one in whole.entries)
+    if targets:
+        missed = sum(len(one.missed.split("; ")) for one in whole.entries if one.missed)
+        found.append(f"targets met: {targets - missed} of {targets}")
+    large = [
+        (one.of_limit, one.workload)
+        for one in whole.entries
+        if one.move and one.moved >= LARGE and one.of_limit
+    ]
+    far = [pair for pair in large if pair[0] > NEAR]
+    if large:
+        near = len(large) - len(far)
+        found.append(f"moves within {NEAR} times the limit: {near} of {len(large)}")
+    found += [f"    {times(ratio):>5}  {name}" for ratio, name in far]
+    ratios = [(one.over(one.best) or 1, f"{one.workload} ({one.best})") for one in whole.entries]
+    slow = [pair for pair in ratios if pair[0] < 1]
     if slow:
         found.append(f"slower than the best peer: {len(slow)}")
-        found += [f"    {times(one['ratio']):>5}  {one['name']} ({one['best']})" for one in slow]
-    for name, steps in whole["growth"].items():
-        each = ", ".join(
-            f"{count:.0e}: {per:.3f}"
-            for count, per in zip(steps["elements"], steps["nanoseconds"], strict=True)
-        )
-        past = (
-            f"; past the caches within {steps['past_caches']:.2f}" if "past_caches" in steps else ""
-        )
-        found.append(f"growth of {name}, ns per element: {each}{past}")
-    return "\n".join(found)
+        found += [f"    {times(ratio):>5}  {name}" for ratio, name in slow]
+    return "\n".join([*found, *growth(whole.entries)])
 
 
-def large_moves(entries: list[Entry]) -> list[Entry]:
-    """Moves of more than the caches hold."""
-    return [
-        one
-        for one in entries
-        if one["moves"] and "of_limit" in one and one["moved"] and sum(one["moved"]) >= 1 << 24
-    ]
+def growth(entries: Iterable[Entry]) -> list[str]:
+    """The nanoseconds that an element takes, by operation and number of elements."""
+    steps: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for one in entries:
+        if one.group == "growth" and one.time:
+            steps[one.op].append((one.elements, one.time / one.elements * 1e9))
+    found = []
+    for op, pairs in steps.items():
+        each = ", ".join(f"{count:.0e}: {per:.3f}" for count, per in pairs)
+        large = [per for count, per in pairs if count >= PAST_CACHES * 0.99]
+        ratio = f"; past the caches within {max(large) / min(large):.2f}" if len(large) > 1 else ""
+        found.append(f"growth of {op}, ns per element: {each}{ratio}")
+    return found
 
 
-def cells(parts: list[str]) -> str:
+def cells(parts: Sequence[str]) -> str:
     return "| " + " | ".join(parts) + " |"
 
 
@@ -163,125 +144,51 @@ def rule(count: int) -> str:
     return "|---|" + "---:|" * (count - 1)
 
 
-def page(whole: dict[str, Any]) -> str:
+def page(whole: Record) -> str:
     """The whole record in Markdown."""
-    machine, versions = whole["machine"], whole["versions"]
-    named = ", ".join(f"{name} {v}" for name, v in versions.items() if name != "limit")
     lines = [
-        f"# {whole['date']}, {threads(whole)}",
+        f"# {whole.date}, {threads(whole)}",
         "",
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory']}, {machine['system']}, "
-        f"Python {machine['python']}. {named}. Medians of up to {whole['rounds']} rounds.",
+        f"{whole.machine}. {whole.versions}. Medians of up to {whole.rounds} rounds; "
+        f"the run took {whole.minutes:g} minutes.",
         "",
         "```",
         summary(whole),
         "```",
     ]
     for group, title in GROUPS.items():
-        some = [one for one in whole["entries"] if one["row"].get("group", "coverage") == group]
+        some = [one for one in whole.entries if one.group == group]
         if some:
-            made = gpu_grid(some) if group == "gpu" else grid(some)
-            lines += ["", f"## {title}", "", *made]
-    if any(one["row"].get("group") != "gpu" for one in whole["entries"]):
-        lines += ["", "## Roads", "", *roads(whole["entries"])]
-    notes = [*whole["notes"], *differences(whole["entries"])]
-    if notes:
-        lines += ["", "## Notes", "", *(f"- {note}" for note in notes)]
+            lines += ["", f"## {title}", "", *grid(some)]
+    if whole.notes:
+        lines += ["", "## Notes", "", *(f"- {note}" for note in whole.notes)]
     return "\n".join(lines) + "\n"
 
 
-def grid(entries: list[Entry]) -> list[str]:
-    head = [
-        "workload",
-        "Inlay",
-        "NumPy in, out",
-        "static",
-        *LIBRARIES[3:],
-        "ratio",
-        "at least",
-        "x limit",
-        "",
-    ]
+def grid(entries: Sequence[Entry]) -> list[str]:
+    """A table with a column for each contender that was timed on one of the workloads."""
+    names = [name for name in CONTENDERS if any(name in one.seconds for one in entries)]
+    tail = ["ratio", "at least"] if set(names) & set(PEERS) else []
+    head = ["workload", *(TITLES.get(name, name) for name in names), *tail, "x limit", ""]
     lines = [cells(head), rule(len(head))]
     for one in entries:
-        least = asked(one)
-        spans = [
-            f"**{span(median(one, name))}**" if name == one.get("best") else span(median(one, name))
-            for name in LIBRARIES
-        ]
-        spans = [
-            f"{text} \\*" if one["measured"].get(name, {}).get("verdict") == "different" else text
-            for name, text in zip(LIBRARIES, spans, strict=True)
-        ]
-        tail = [times(faster(one)), f"{least:g}" if least else "", times(one.get("of_limit"))]
-        lines.append(cells([one["name"], *spans, *tail, met(one)]))
+        figures = [times(one.over(one.peer)), bound(one)] if tail else []
+        spans = [marked(one, name) for name in names]
+        lines.append(cells([one.workload, *spans, *figures, times(one.of_limit), met(one)]))
     return lines
 
 
-def gpu_grid(entries: list[Entry]) -> list[str]:
-    """The GPU beside the CPU and a plain copy, on the GPU, of the bytes that must be moved."""
-    head = ["workload", "GPU", "CPU", "copy on the GPU", "times the copy", ""]
-    lines = [cells(head), rule(len(head))]
-    for one in entries:
-        spans = [span(median(one, name)) for name in ("inlay-gpu", "inlay", "gpu-copy")]
-        lines.append(cells([one["name"], *spans, times(one.get("of_limit")), met(one)]))
-    return lines
+def marked(one: Entry, name: str) -> str:
+    """A contender's time: bold for the best peer, with an asterisk for another result."""
+    text = span(one.seconds.get(name))
+    text = f"**{text}**" if name == one.best else text
+    return f"{text} \\*" if name in one.different else text
 
 
-def roads(entries: list[Entry]) -> list[str]:
-    """The road that each peer took."""
-    lines = [cells(["workload", *PEERS]), rule(len(PEERS) + 1)]
-    for one in entries:
-        taken = [one["measured"].get(name, {}).get("road") or "-" for name in PEERS]
-        if any(road != "-" for road in taken):
-            lines.append(cells([one["name"], *taken]))
-    return lines
-
-
-def differences(entries: list[Entry]) -> list[str]:
-    """Peers whose result is another one, and those that can't."""
-    found = []
-    for one in entries:
-        for name in PEERS:
-            measured = one["measured"].get(name)
-            if not measured:
-                continue
-            failed = {
-                road: tried["error"]
-                for road, tried in measured["tried"].items()
-                if isinstance(tried["error"], str)
-            }
-            if measured.get("verdict") == "different":
-                found.append(
-                    f"{one['name']}: \\* {name}'s result differs ({measured['error']:.1e})"
-                )
-            elif measured.get("verdict") == "rounded":
-                found.append(
-                    f"{one['name']}: {name} rounds at every step ({measured['error']:.1e})"
-                )
-            elif not measured.get("road"):
-                why = "; ".join(f"{road}: {error}" for road, error in failed.items())
-                found += [f"{one['name']}: {name}: {why}"] if why else []
-            for road, error in failed.items():
-                if measured.get("road") and error.startswith(("crashed", "timed", "died")):
-                    found.append(f"{one['name']}: {name}: {road} {error}")
-    return found
-
-
-def readme(whole: dict[str, Any]) -> str:
-    """The targets alone."""
-    head = ["", "Inlay", "peer", "times faster", "at least", "times the limit"]
-    lines = [cells(head), rule(len(head))]
-    for one in whole["entries"]:
-        if one["row"].get("group") not in ("target", "tiny", "static"):
-            continue
-        peer, least = rival(one), asked(one)
-        named = f"{span(median(one, peer))} {peer}" if peer else "-"
-        tail = [times(faster(one)), f"{least:g}" if least else "", times(one.get("of_limit"))]
-        ours = span(median(one, one["row"].get("ours", "inlay")))
-        lines.append(cells([one["name"], ours, named, *tail]))
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(readme(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+def write(whole: Record, folder: Path, name: str) -> Path:
+    """Write the CSV file and, from what it holds, the page beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}-{threads(whole).replace(' ', '-')}.csv"
+    file.write_text(to_csv(whole), encoding="utf-8")
+    file.with_suffix(".md").write_text(page(read(file)), encoding="utf-8")
+    return file

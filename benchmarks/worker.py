@@ -1,7 +1,7 @@
-"""One library in a process of its own: told by its parent, in lines of JSON, what to time.
+"""One library in a process of its own, which reads commands from its parent as lines of JSON.
 
-``python -m benchmarks.worker NAME`` answers ``prepare`` with the roads it found and the one it
-took, ``time`` with the seconds that a call took, ``release`` with nothing.
+``python -m benchmarks.worker LIBRARY`` answers ``prepare`` with the variants that it tried and the
+one that it chose, ``time`` with the seconds that a call took, and ``release`` with nothing.
 """
 
 from __future__ import annotations
@@ -21,78 +21,78 @@ from typing import Any
 import numpy as np
 
 from benchmarks import inputs, reference
-from benchmarks.roads import Lap, Road, lap
+from benchmarks.libraries import Loop, Variant, timed_loop
 from benchmarks.rows import Row, row
 
-LONG = 0.02  # seconds that a timing lasts at least
-WARM = 0.03  # and before it: threads that have slept get cores of their own only after a while
-TRIAL = 0.004  # and one that only chooses a road
-TRIALS = 3  # of which the best counts
-COLD = 0.2  # a call as long as this needs no warm caches
-SLOW = 3.0  # a road this many times slower than another is not timed with care
-HOPELESS = 50.0  # nor at all; high, since the first call may compile
+LONG = 0.02  # seconds; a timing lasts at least as long
+WARM = 0.03  # seconds of warm-up: the scheduler moves woken threads to cores of their own late
+TRIAL = 0.004  # seconds of a timing that only chooses a variant
+TRIALS = 3  # timings per variant, of which the fastest counts
+COLD = 0.2  # seconds; a call that takes longer needs no warm-up
+SLOW = 3.0  # a variant this many times slower than the fastest is timed with one call
+HOPELESS = 50.0  # and one this many times slower not again; high, as the first call may compile
 EXPECTED = ("result", "grad_x", "grad_values")
-LIMITS = ("limit", "gpu-copy")  # which compute nothing
+LIMITS = ("limit", "gpu-copy")  # these compute no result
 
 
-def seconds(run: Lap, at_least: float, guess: float) -> tuple[float, int]:
-    """The time of one call, out of as many as last long enough, and how many these were."""
+def seconds(run: Loop, at_least: float, guess: float) -> float:
+    """The time of one call, averaged over as many calls as take `at_least` seconds."""
     calls = max(1, round(at_least / max(guess, 1e-8)))
     while True:
         taken = run(calls) / 1e9
         if taken >= at_least / 2 or taken / calls >= at_least:
-            return taken / calls, calls
+            return taken / calls
         calls = max(calls * 2, round(calls * at_least / max(taken, 1e-8)))
 
 
 class Worker:
-    """What a library is timed at: its tensors, and the road it takes."""
+    """A library with the tensors of a workload and the variant that is timed."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.library = importlib.import_module(f"benchmarks.roads.{name.replace('-', '_')}_")
+        self.library = importlib.import_module(f"benchmarks.libraries.{name.replace('-', '_')}_")
         self.release()
 
     def release(self) -> None:
         self.tensors: dict[str, Any] = {}
-        self.lap: Lap | None = None
+        self.loop: Loop | None = None
         self.guess = 0.0
         gc.collect()
 
-    def results(self, given: Row, road: Road) -> inputs.Arrays:
-        found = road()
+    def results(self, given: Row, variant: Variant) -> inputs.Arrays:
+        found = variant()
         if self.name in LIMITS:
             return {}
         if given.mode != "backward":
             found = [found]
-        # A copy: a later call may write the memory, and a view would keep it.
+        # A copy, because a later call may reuse the memory.
         return {
             name: np.array(self.library.array(one))
             for name, one in zip(EXPECTED, found, strict=False)
         }
 
     def prepare(self, given: Row, folder: Path, without: list[str], say: Any) -> dict[str, Any]:
-        """Try every road; keep the fastest of those that lead to the right result."""
+        """Try every variant, and keep the fastest one with the expected result."""
         bases = inputs.load(folder, given)
         expected = {name: bases.pop(name) for name in EXPECTED if name in bases}
         if self.name not in LIMITS:
             bases.pop("moved", None)
         self.tensors = self.library.tensors(bases, given)
-        roads = self.library.roads(given, self.tensors)
+        variants = self.library.variants(given, self.tensors)
         before = np.array(self.library.array(self.tensors["x"])) if "x" in self.tensors else None
         tried: dict[str, dict[str, Any]] = {}
-        laps: dict[str, Lap] = {}
+        loops: dict[str, Loop] = {}
         best = float("inf")
-        for name in list(roads):
+        for name in list(variants):
             if name in without:
                 continue
             say({"trying": name})
-            if given.mode == "in place":  # each needs an x that no other has written
+            if given.mode == "in place":  # each variant needs a fresh x
                 self.tensors = self.library.tensors(bases, given)
-                roads = self.library.roads(given, self.tensors)
+                variants = self.library.variants(given, self.tensors)
             try:
                 start = time.perf_counter()
-                found = self.results(given, roads[name])
+                found = self.results(given, variants[name])
                 first = time.perf_counter() - start
                 verdict, error = "same", 0.0
                 if self.name not in LIMITS:
@@ -101,53 +101,54 @@ class Worker:
                     x = np.array(self.library.array(self.tensors["x"]))
                     if not np.array_equal(x, before):
                         raise RuntimeError("x was written")
-                laps[name] = lap(roads[name])
+                loops[name] = timed_loop(variants[name])
                 taken = first
                 if first < HOPELESS * best:
-                    taken = laps[name](1) / 1e9
+                    taken = loops[name](1) / 1e9
                 if taken < SLOW * best and taken < COLD:
-                    taken = min(seconds(laps[name], TRIAL, taken)[0] for _ in range(TRIALS))
+                    taken = min(seconds(loops[name], TRIAL, taken) for _ in range(TRIALS))
             except Exception as error_:
                 tried[name] = {"error": f"{type(error_).__name__}: {error_}".splitlines()[0][:200]}
                 continue
             best = min(best, taken)
             tried[name] = {"seconds": taken, "verdict": verdict, "error": error}
-        return self.choose(given, tried, laps, bases)
+        return self.choose(given, tried, loops, bases)
 
     def choose(
-        self, given: Row, tried: dict[str, Any], laps: dict[str, Lap], bases: inputs.Arrays
+        self, given: Row, tried: dict[str, Any], loops: dict[str, Loop], bases: inputs.Arrays
     ) -> dict[str, Any]:
-        able = {name: road for name, road in tried.items() if "seconds" in road}
-        right = {name: road for name, road in able.items() if road["verdict"] != "different"}
+        able = {name: one for name, one in tried.items() if "seconds" in one}
+        right = {name: one for name, one in able.items() if one["verdict"] != "different"}
         pool = right or able
         if not pool:
             self.release()
-            return {"tried": tried, "road": None}
+            return {"tried": tried, "variant": None}
         name = min(pool, key=lambda name: pool[name]["seconds"])
         if given.mode == "in place":
             self.tensors = self.library.tensors(bases, given)
-            laps[name] = lap(self.library.roads(given, self.tensors)[name])
-        self.lap, self.guess = laps[name], pool[name]["seconds"]
-        return {"tried": tried, "road": name, **pool[name]}
+            loops[name] = timed_loop(self.library.variants(given, self.tensors)[name])
+        self.loop, self.guess = loops[name], pool[name]["seconds"]
+        return {"tried": tried, "variant": name, **pool[name]}
 
-    def time(self) -> dict[str, Any]:
-        assert self.lap is not None
+    def time(self, pieces: int) -> dict[str, Any]:
+        """Time the variant in one or more pieces, of which the fastest counts."""
+        assert self.loop is not None
         gc.disable()
         if self.guess < COLD:
-            seconds(self.lap, WARM, self.guess)
-        taken, calls = seconds(self.lap, LONG, self.guess)
+            seconds(self.loop, WARM, self.guess)
+        taken = min(seconds(self.loop, LONG / pieces, self.guess) for _ in range(pieces))
         gc.enable()
         self.guess = taken
-        return {"seconds": taken, "calls": calls}
+        return {"seconds": taken}
 
 
 def main() -> None:
     name = sys.argv[1]
-    # Libraries print; the parent reads only what is meant for it.
+    # Libraries may print to stdout; only messages may reach the parent.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
-    if sys.platform == "linux":  # the parent may go while this process is stopped
+    if sys.platform == "linux":  # the parent may end while this process is stopped
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
     def say(answer: dict[str, Any]) -> None:
@@ -164,7 +165,7 @@ def main() -> None:
             folder = Path(message["folder"])
             say(worker.prepare(row(message["row"]), folder, message["without"], say))
         elif message["do"] == "time":
-            say(worker.time())
+            say(worker.time(message["pieces"]))
         else:
             worker.release()
             say({})

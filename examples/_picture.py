@@ -43,7 +43,7 @@ Traced = tuple[Scene, list[list[Grid]]]
 
 
 def draw(path: Path, sections: dict[str, list[Traced]]) -> None:
-    """Write the picture; the name's ending says in which format."""
+    """Write the picture. The suffix of the path selects the format."""
     rows: list[tuple[str, list[Traced]]] = []
     for heading, scenes in sections.items():
         for i in range(0, len(scenes), PANELS):
@@ -67,7 +67,7 @@ def draw(path: Path, sections: dict[str, list[Traced]]) -> None:
         figure.savefig(path, metadata={"Date": None})
         return
     pixels = io.BytesIO()
-    figure.savefig(pixels, dpi=150)  # half as large again, for fine screens
+    figure.savefig(pixels, dpi=150)  # 1.5 times as large, for high-resolution screens
     flat = Image.open(pixels).convert("RGB")  # a palette makes the file much smaller
     flat.quantize(256).save(path, optimize=True)
 
@@ -177,7 +177,7 @@ def code(scene: Scene) -> list[str]:
 
 
 def broken(line: str) -> list[str]:
-    """As few lines as fit, as even as they get, broken after commas."""
+    """As few lines as possible, of similar lengths, broken after commas."""
     glued = re.sub("(?<!,) ", "\xa0", line)
     fewest = textwrap.wrap(glued, 51, subsequent_indent="  ")
     tries = (textwrap.wrap(glued, width, subsequent_indent="  ") for width in range(20, 52))

@@ -1,7 +1,7 @@
-"""What a scene of the tour is, and how its writes are traced.
+"""A scene of the tour, and how its writes are traced.
 
-Nothing here knows where an operation writes. Each element is nudged, the call is run again, and the
-places whose value changes are the ones that the element went to.
+This module does not know where an operation writes. It changes each element slightly and runs the
+call again: the element was written to the places whose value changes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 import inlay
 
-NUDGE = 2.0**-10  # exact in float32 beside the tour's small numbers
-COLOURS = 9  # how many there are to tell elements apart
-SELF = -1  # stands for a place's own old value among the colours
+NUDGE = 2.0**-10  # exact in float32 when added to the small numbers of the tour
+COLOURS = 9  # the number of colours that tell elements apart
+SELF = -1  # the colour of a place's own old value
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Scene:
     """One call on small tensors."""
 
     title: str
-    call: str  # run as it is shown; its last line gives the result, or writes into the base
+    call: str  # the code; its last line is the result, or writes into the base
     use: str  # what people use it for
     data: dict[str, np.ndarray]  # the base first
-    show: tuple[str, ...]  # columns of names; those in one column are stacked
-    paint: str = ""  # whose elements lend their colours to the places that they reach
-    by: int | None = None  # the axis along which colours differ; None: each element has its own
-    after: str = "after"  # what the result is called
+    show: tuple[str, ...]  # names by column; names in one column are stacked
+    paint: str = ""  # the input whose elements colour the places that they are written to
+    by: int | None = None  # the axis along which colours differ; None: one colour per element
+    after: str = "after"  # the name of the result
 
     def run(self, data: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """All variables once the call has run, its result under the name `after`."""
@@ -115,12 +115,12 @@ def trace(scene: Scene) -> list[list[Grid]]:
 
 
 def text(value: np.generic) -> str:
-    """A value as short as it goes."""
+    """A value in as few characters as possible."""
     return ".T"[int(value)] if value.dtype.kind == "b" else f"{value:g}"
 
 
 def kind(value: np.generic) -> str:
-    """How an element that lends no colour is drawn."""
+    """How an element of an input without colours is drawn."""
     if value.dtype.kind == "b":
         return "yes" if value else "no"
     return "where" if value.dtype.kind == "i" else "kept"

@@ -1,19 +1,18 @@
-"""A covariance matrix, learned from how widely data spread along some directions.
+"""A covariance matrix, learned from the variance along some directions.
 
     python examples/covariance.py [--steps N] [--picture FILE.png|FILE.svg|none]
 
-The variance along a direction u is u'Cu. From 60 of them gradient descent finds the matrix C.
-So that C stays a covariance it is made as LL', where L is lower triangular with a diagonal above 0:
-15 numbers in a row, that `index_put` unpacks at `tril_indices`, and `diagonal_scatter` completes.
+The variance along a direction u is u'Cu. Gradient descent finds the matrix C from 60 of them.
+C = LL' is always a covariance if L is lower triangular with a positive diagonal. L has 15
+parameters, which `index_put` unpacks at `tril_indices`. `diagonal_scatter` squares the diagonal.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
+from _command import save, training
 
 import inlay
 
@@ -68,7 +67,7 @@ def train(steps: int) -> tuple[np.ndarray, list[float], list[float]]:
 
 
 def draw(path: Path, learned: np.ndarray, losses: list[float], errors: list[float]) -> None:
-    """The true matrix, the learned one, what is between them, and how the training went."""
+    """The true matrix, the learned one, their difference, and the training curves."""
     from _picture import COLOURS, FAINT, INK, LINE, SANS, SOFT
     from matplotlib import rc_context
     from matplotlib.colors import LinearSegmentedColormap
@@ -110,37 +109,17 @@ def draw(path: Path, learned: np.ndarray, losses: list[float], errors: list[floa
         curve.spines[["top", "right"]].set_visible(False)
         curve.grid(axis="y", color=LINE, lw=0.6)
         curve.legend(frameon=False, labelcolor=SOFT)
-        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Learns a covariance matrix by its factor.")
-    parser.add_argument(
-        "--steps", type=int, default=300, metavar="N", help="(default: %(default)s)"
-    )
-    parser.add_argument(
-        "--picture",
-        default="out/covariance.png",
-        metavar="FILE",
-        help="a .png or .svg to draw, or none (default: %(default)s)",
-    )
-    options = parser.parse_args()
-    if options.steps < 0:
-        parser.error("--steps must be 0 or more")
+    options = training("Learns a covariance matrix by its factor.", "out/covariance.png", 300)
     learned, losses, errors = train(options.steps)
     print("\nTrue:                                  Learned:")
     for ours, theirs in zip(TRUE, learned, strict=True):
         print("  ".join("".join(f"{x:7.3f}" for x in row) for row in (ours, theirs)))
     print(f"\nrelative error {errors[-1]:.1e}")
-    if options.picture == "none":
-        return
-    path = Path(options.picture)
-    try:
-        draw(path, learned, losses, errors)
-    except ModuleNotFoundError as error:
-        sys.exit(f"\nNo picture: {error}. Install matplotlib, or pass --picture none.")
-    print(f"As a picture: {path}")
+    save(options.picture, lambda path: draw(path, learned, losses, errors))
 
 
 if __name__ == "__main__":

@@ -1,20 +1,19 @@
-"""A graph network that finds the two sides of a karate club from two of its members.
+"""A graph network that finds the two factions of a karate club from two labelled members.
 
     python examples/karate_club.py [--steps N] [--picture FILE.png|FILE.svg|none]
 
-In the 1970s a club of 34 fell out and split in two. Wayne Zachary had written down who met whom
-outside the lessons: 78 pairs (Journal of Anthropological Research 33, 1977). The network is told
-only where the instructor and the president stood, and learns the rest from the pairs: each member
-averages what it and its neighbours know, by `scatter` with a mean, twice over.
+In the 1970s a club of 34 members split in two. Wayne Zachary had recorded which members met outside
+the lessons: 78 pairs (Journal of Anthropological Research 33, 1977). Only the instructor and the
+president are labelled. The network learns the rest from the pairs: in each of two layers, every
+member takes the mean of its own row and those of its neighbours, by `scatter`.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
+from _command import save, training
 
 import inlay
 
@@ -101,7 +100,7 @@ def train(steps: int) -> tuple[np.ndarray, list[float], list[int]]:
 
 
 def layout() -> np.ndarray:
-    """A place for each member: pairs pull together, all push apart, ever less freely."""
+    """A force-directed layout: pairs attract, all members repel, with shrinking steps."""
     tied = np.zeros((MEMBERS, MEMBERS))
     tied[PAIRS[:, 0], PAIRS[:, 1]] = tied[PAIRS[:, 1], PAIRS[:, 0]] = 1
     degree = tied.sum(0)
@@ -118,7 +117,7 @@ def layout() -> np.ndarray:
 
 
 def draw(path: Path, scores: np.ndarray, losses: list[float], rights: list[int]) -> None:
-    """The graph, coloured by the network; beside it, how the training went."""
+    """The graph, coloured by the network, and the training curves."""
     from _picture import COLOURS, FAINT, INK, LINE, SANS, SOFT
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -162,36 +161,18 @@ def draw(path: Path, scores: np.ndarray, losses: list[float], rights: list[int])
         for axes in (top, low):
             axes.spines[["top", "right"]].set_visible(False)
             axes.grid(axis="y", color=LINE, lw=0.6)
-        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Finds the two sides of Zachary's karate club.")
-    parser.add_argument("--steps", type=int, default=60, metavar="N", help="(default: %(default)s)")
-    parser.add_argument(
-        "--picture",
-        default="out/karate_club.png",
-        metavar="FILE",
-        help="a .png or .svg to draw, or none (default: %(default)s)",
-    )
-    options = parser.parse_args()
-    if options.steps < 0:
-        parser.error("--steps must be 0 or more")
+    options = training("Finds the two sides of Zachary's karate club.", "out/karate_club.png", 60)
     scores, losses, rights = train(options.steps)
     for side, mine in ("instructor", scores > 0), ("president", scores <= 0):
         print(f"\nWith the {side}: {', '.join(map(str, np.flatnonzero(mine)))}")
     wrong = np.flatnonzero((scores > 0) != WENT_WITH_INSTRUCTOR)
     names = f"; wrong: {', '.join(map(str, wrong))}" if wrong.size else ""
     print(f"\n{rights[-1]} of {MEMBERS} right{names}")
-    if options.picture == "none":
-        return
-    path = Path(options.picture)
-    try:
-        draw(path, scores, losses, rights)
-    except ModuleNotFoundError as error:
-        sys.exit(f"\nNo picture: {error}. Install matplotlib, or pass --picture none.")
-    print(f"As a picture: {path}")
+    save(options.picture, lambda path: draw(path, scores, losses, rights))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A chain of writes as a program: what it looks like, what its plan does, and what that gains.
+"""A chain of writes as a program: its nodes, its plan, and its time beside eager calls.
 
 Run it as ``python examples/static_graph.py [--picture FILE]``.
 """
@@ -18,7 +18,7 @@ from inlay import static
 
 
 def update(cache: Any, step: Any, scale: Any, rows: Any, gates: Any) -> Any:
-    """A step of a decoder's memory: the new rows, a decayed diagonal, messages, and a reset."""
+    """A step of a decoder's memory: new rows, a decayed diagonal, messages, and a reset."""
     cache = inlay.slice_scatter(cache, step, start=0, stop=64, name="new rows")
     cache = inlay.diagonal_scatter(cache, scale, name="decay")
     cache = inlay.scatter(cache, rows, step, overwrite=False, include_self=True, name="messages")

@@ -3,18 +3,18 @@
     python examples/tour.py [--color auto|always|never] [--picture FILE.png|FILE.svg|none]
 
 Every value comes from running Inlay. A written place has the colour of the element that it came
-from; which one that is, is found by nudging each element and running the call again.
+from. To find that element, the tour changes each element slightly and runs the call again.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import textwrap
 from pathlib import Path
 
 import numpy as np
+from _command import parser, save
 from _grid import side_by_side, styled
 from _scene import Scene, trace
 
@@ -261,28 +261,19 @@ def show(colour: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Shows every operation of Inlay on small tensors.")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-    parser.add_argument(
-        "--picture",
-        default="out/tour.png",
-        metavar="FILE",
-        help="a .png or .svg to draw, or none (default: %(default)s)",
-    )
-    options = parser.parse_args()
+    options_of = parser("Shows every operation of Inlay on small tensors.", "out/tour.png")
+    options_of.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    options = options_of.parse_args()
     terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     auto = terminal and not os.environ.get("NO_COLOR")
     show(options.color == "always" or (options.color == "auto" and auto))
-    if options.picture == "none":
-        return
-    try:
+
+    def draw(path: Path) -> None:
         from _picture import draw
-    except ModuleNotFoundError as error:
-        sys.exit(f"\nNo picture: {error}. Install matplotlib, or pass --picture none.")
-    path = Path(options.picture)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draw(path, {heading: [(s, trace(s)) for s in scenes] for heading, scenes in SECTIONS.items()})
-    print(f"\nThe same as a picture: {path}")
+
+        draw(path, {name: [(s, trace(s)) for s in scenes] for name, scenes in SECTIONS.items()})
+
+    save(options.picture, draw, "\nThe same as a picture")
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ __all__ = ["no_grad"]
 
 
 class no_grad(ContextDecorator):
-    """While it is open, operations on this thread are not recorded for gradients.
+    """A context in which operations of this thread are not recorded for gradients.
 
-    A context manager, and a decorator:
+    It is a context manager and a decorator:
 
     >>> import inlay
     >>> x = inlay.to_tensor([1.0], stop_gradient=False)
@@ -35,7 +35,7 @@ class no_grad(ContextDecorator):
         return self
 
     def _recreate_cm(self) -> no_grad:
-        # A decorated function may run in several threads at once, each with a mode of its own.
+        # A decorated function may run in several threads at once, and the mode is per thread.
         return no_grad()
 
     def __exit__(self, *exception: object) -> None:

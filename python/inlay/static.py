@@ -1,6 +1,7 @@
 """Static graphs: record operations once, plan them, run them many times.
 
-The words are Paddle's: a `Program`, `data` for what is fed, an `Executor` that runs.
+The names are Paddle's: a `Program` holds operations, `data` makes an input, and an `Executor` runs
+programs.
 
 >>> import numpy as np
 >>> import inlay
@@ -49,13 +50,13 @@ _default = Program()
 
 
 def default_main_program() -> Program:
-    """The program of this thread's innermost guard, or else a global one."""
+    """The program of the innermost `program_guard` of this thread. Outside of all, a global one."""
     return _current.programs[-1] if _current.programs else _default
 
 
 @contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
-    """While it is open, `data` adds to `main_program`. There is no start-up program to run."""
+    """A context in which `data` adds to `main_program`. `startup_program` is ignored."""
     _current.programs.append(main_program)
     try:
         yield
@@ -68,18 +69,18 @@ def data(
     shape: Sequence[int | None],
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """A symbolic tensor of the current program, fed under `name` at each run.
+    """A symbolic tensor of the current program. Each run is given its value under `name`.
 
-    Sizes of None or -1 come with the values. The dtype is float32 if none is given.
+    A size of None or -1 is open: it is known when the value is given. The default dtype is float32.
     """
     return default_main_program().data(name, shape, dtype)
 
 
 class Executor:
-    """Runs programs. It holds nothing, so that threads may share one.
+    """Runs programs. It has no state that changes, so threads may share one.
 
-    With a place, ``'cpu'`` or ``'gpu'``, what is fed is brought there; without one, a program runs
-    where the tensors are that it is fed.
+    With a place, ``'cpu'`` or ``'gpu'``, inputs are moved there. Without one, a program runs
+    where its inputs are.
     """
 
     def __init__(self, place: str | None = None) -> None:
@@ -93,16 +94,18 @@ class Executor:
         return_numpy: bool = True,
         donate: bool = False,
     ) -> list[Any]:
-        """The values of `fetch_list` for those of `feed`, as a list.
+        """Run a program on the values of `feed`; the values of `fetch_list` are returned as a list.
 
         Args:
-            program: what to run; None is the current one.
-            feed: a value for each name.
-            fetch_list: symbolic tensors, or names; None is what `Program.set_outputs` named.
-            return_numpy: arrays, or for False tensors.
-            donate: the run may write into the memory of what it is fed.
+            program: the program to run; None stands for the current one.
+            feed: a value for the name of each input.
+            fetch_list: symbolic tensors or names of outputs; None stands for all outputs that
+                `Program.set_outputs` named.
+            return_numpy: return NumPy arrays; if False, tensors.
+            donate: the run may write into the memory of its inputs.
 
-        A run that fails leaves the program as it was, and the feeds too unless they were donated.
+        A run that fails does not change the program. It does not change the inputs either, unless
+        they were donated.
 
         """
         program = default_main_program() if program is None else program
@@ -114,10 +117,11 @@ def gradients(
     inputs: Tensor | Sequence[Tensor],
     target_gradients: Tensor | Sequence[Tensor | None] | None = None,
 ) -> list[Tensor | None]:
-    """Adds to the program what computes the gradients of `targets`, summed, for `inputs`.
+    """Add operations to the program that compute the gradients of the sum of `targets`.
 
-    The inputs have ``stop_gradient = False`` before the targets are made. Without
-    `target_gradients` the targets count once each. None stands for an input that no target needs.
+    Set ``stop_gradient = False`` on the inputs before the targets are computed. `target_gradients`
+    are the weights of the targets; the default is 1. The result is None for an input on which no
+    target depends.
     """
     targets = [targets] if isinstance(targets, Tensor) else list(targets)
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
@@ -135,14 +139,14 @@ def gradients(
         (target if seed is None else target * seed).sum()
         for target, seed in zip(targets, seeds, strict=True)
     ]
-    # As grad_outputs the seeds would have to be there for all or for none.
+    # `grad` takes weights for all targets or for none, so they are multiplied here.
     return grad(total, inputs, retain_graph=True, allow_unused=True)
 
 
 def append_backward(
     loss: Tensor, parameter_list: Sequence[Tensor]
 ) -> list[tuple[Tensor, Tensor | None]]:
-    """Adds to the program what computes the gradients of `loss`, of one element.
+    """Add operations to the program that compute the gradients of `loss`, which has one element.
 
     Returns a pair of each parameter and its gradient.
     """
@@ -152,12 +156,12 @@ def append_backward(
 
 
 def save(program: Program, path: str, fetch_list: Mapping[str, Tensor] | None = None) -> None:
-    """Writes a program to a file, with what `fetch_list` needs, or the outputs that it has."""
+    """Write a program to a file: the operations that `fetch_list`, or else its outputs, need."""
     if fetch_list is not None:
         program.set_outputs(dict(fetch_list))
     program.save(path)
 
 
 def load(path: str) -> Program:
-    """Reads a program from a file; a damaged one gives an error."""
+    """Read a program from a file. A damaged file is an error."""
     return Program.load(path)

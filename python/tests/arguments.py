@@ -1,4 +1,4 @@
-"""What the tests against other libraries share: random arguments, and how results compare."""
+"""Helpers of the tests against other libraries: random arguments, and comparison of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shapes(rng: np.random.Generator, least: int = 0, each: int = 3) -> Iterator[
 
 
 def bits(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
-    """Any bit patterns, NaNs of every payload and subnormals among them."""
+    """Random bit patterns, including subnormals and NaNs with any payload."""
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     size = math.prod(shape) * DTYPES[dtype].itemsize
@@ -31,7 +31,7 @@ def bits(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
 
 
 def numbers(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
-    """Numbers to reckon with: of a size that adds up, and a few that are extreme."""
+    """Numbers for arithmetic: most of moderate size, and a few extreme ones."""
     if dtype in ("bool", *INTEGERS):
         return bits(rng, dtype, shape)
     if dtype in COMPLEXES:
@@ -51,7 +51,7 @@ def python(number: np.ndarray) -> Any:
 def stretched(
     rng: np.random.Generator, make: Callable[..., np.ndarray], dtype: str, shape: Any
 ) -> np.ndarray:
-    """As `make`, with some axes stretched over one element."""
+    """As `make`, with stride 0 along some axes."""
     thin = [1 if n and rng.random() < 0.15 else n for n in shape]
     return np.broadcast_to(make(rng, dtype, tuple(thin)), shape)
 
@@ -67,7 +67,7 @@ def any_axis(rng: np.random.Generator, rank: int) -> int:
 
 
 def any_index(rng: np.random.Generator, shape: Any, size: int) -> np.ndarray:
-    """An index into an axis of this size, in any integer dtype; duplicates and negatives too."""
+    """An index into an axis of this size, of any integer dtype, with duplicates and negatives."""
     dtype = DTYPES[rng.choice(INTEGERS)]
     low = -size if dtype.kind == "i" else 0
     return rng.integers(low, size, shape).astype(dtype) if size else np.zeros(shape, dtype)
@@ -82,7 +82,7 @@ def any_step(rng: np.random.Generator) -> int:
 
 
 def laid(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
-    """The same elements in other memory: any order of axes, gaps, backwards, off the alignment."""
+    """The same elements with a random layout: order of axes, gaps, direction, alignment."""
     if 0 in array.strides and array.size > 1 and rng.random() < 0.5:
         return array
     order = rng.permutation(array.ndim)
@@ -112,7 +112,7 @@ def defined(dtype: str, reduce: str) -> bool:
 
 
 def assert_bits(actual: np.ndarray, expected: np.ndarray) -> None:
-    """Equal to the last bit of every NaN."""
+    """Asserts that all bits are equal, those of NaNs as well."""
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     assert actual.tobytes() == expected.tobytes(), f"got\n{actual}\nexpected\n{expected}"

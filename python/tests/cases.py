@@ -1,16 +1,16 @@
-"""Test cases as data: reads `testdata/<op>.toml`, which the Rust tests read too.
+"""Test cases as data: reads `testdata/<op>.toml`, which the Rust tests also read.
 
 A file:
 
     op = "scatter"                       # what its cases call; a case may name another
 
     [[case]]
-    name = "last_duplicate_wins"         # says the behaviour; unique in the file
-    dtypes = "all"                       # run once for each dtype, which stands where "T" is
+    name = "last_duplicate_wins"         # the behaviour; unique in the file
+    dtypes = "all"                       # one run for each dtype, which replaces "T"
     x = { dtype = "T", shape = [2], data = [0, 0] }
     index = { dtype = "int64", shape = [2], data = [1, 1] }
     updates = { dtype = "T", shape = [2], data = [1, 0] }
-    attrs = { axis = 0 }                 # keyword arguments; one left out has its default
+    attrs = { axis = 0 }                 # keyword arguments; the others have their defaults
     expect = { dtype = "T", shape = [2], data = [0, 0] }
 
 or, instead of `expect`, the error and words that its text contains:
@@ -85,15 +85,15 @@ def inputs_of(op: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Case:
-    """One call and what must come of it: `expect`, or `error` with `words`."""
+    """One call and its expected outcome: `expect`, or `error` with `words`."""
 
     file: str
     op: str
     name: str
-    dtype: str  # what "T" stands for; empty if the case has none
+    dtype: str  # the dtype that replaces "T"; empty if the case has no "T"
     inplace: bool
     inputs: list[str]
-    tensors: dict[str, np.ndarray]  # those of the inputs, and what a key refers to
+    tensors: dict[str, np.ndarray]  # the inputs, and the tensors of a key
     attrs: dict[str, Any]
     expect: np.ndarray | None
     error: type[Exception] | None
@@ -120,7 +120,7 @@ class Case:
 
 
 def listed(name: str, tensors: dict[str, Any]) -> list[str]:
-    """Of "x*" the names x0, x1, ... up to the first that is missing."""
+    """For "x*", the names x0, x1, ... up to the first that is missing."""
     numbered = (f"{name[:-1]}{k}" for k in itertools.count())
     return list(itertools.takewhile(tensors.__contains__, numbered))
 
@@ -138,7 +138,7 @@ def key_item(item: Any, tensors: dict[str, Any]) -> Any:
 
 
 def number(value: Any, kind: str) -> Any:
-    """One number of `data`, for NumPy to put into a dtype of this kind."""
+    """One number of `data`, in a form that NumPy converts to a dtype of this kind."""
     if isinstance(value, list):
         real, imag = value
         return complex(number(real, "f"), number(imag, "f"))
@@ -227,7 +227,7 @@ def all_cases() -> list[Case]:
 
 
 def assert_same(actual: np.ndarray, expected: np.ndarray) -> None:
-    """Dtype, shape and every bit, but that one NaN is as good as another."""
+    """Asserts equal dtypes, shapes and bits. All NaNs are equal."""
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     ours, theirs = real_parts(actual), real_parts(expected)
@@ -239,6 +239,6 @@ def assert_same(actual: np.ndarray, expected: np.ndarray) -> None:
 
 
 def real_parts(x: np.ndarray) -> np.ndarray:
-    """All numbers in row-major order, a complex one as two."""
+    """All numbers in row-major order. A complex number becomes two."""
     flat = np.array(x, order="C").reshape(-1)
     return flat.view(f"float{4 * x.dtype.itemsize}") if x.dtype.kind == "c" else flat

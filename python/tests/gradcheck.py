@@ -1,4 +1,4 @@
-"""What the tests of gradients share: leaves, random draws, and a check by central differences."""
+"""Helpers of the gradient tests: leaves, random arguments, and a check by differences."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def grad_list(tensor: inlay.Tensor) -> Any:
     return tensor.grad.tolist()
 
 
-# What the numerical check draws from.
+# Random arguments for the numerical check.
 
 
 class Draw:
-    """Random shapes, indices and numbers; the numbers are distinct, none is near 0."""
+    """Random shapes, indices and numbers. The numbers are distinct and not near 0."""
 
     def __init__(self, seed: object, dtype: str, zero_size: bool = False) -> None:
         self.rng = np.random.default_rng(zlib.crc32(repr(seed).encode()))
@@ -56,18 +56,18 @@ class Draw:
         return tuple(map(int, shape))
 
     def axis(self, shape: tuple[int, ...]) -> int:
-        """From either end."""
+        """An axis, counted from either end."""
         return int(self.rng.integers(-len(shape), len(shape)))
 
     def index(self, size: int, *shape: int) -> np.ndarray:
-        """With duplicates and negatives; empty if there is nothing to name."""
+        """An index with duplicates and negatives. It is empty if there are no places."""
         if size == 0:
             assert 0 in shape
             return np.zeros(shape, int)
         return self.rng.integers(-size, size, shape)
 
     def count(self, size: int) -> int:
-        """How many entries an index into `size` has, often more than there are places."""
+        """The number of entries of an index into `size`; often more than there are places."""
         return int(self.rng.integers(0, 2 * size + 1)) if size else 0
 
     def mask(self, *shape: int) -> np.ndarray:
@@ -79,7 +79,7 @@ class Draw:
         return slice(start, stop, int(self.rng.choice([-3, -2, -1, 1, 2, 3])))
 
     def broadcastable(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """A shape that stretches to `shape`."""
+        """A shape that broadcasts to `shape`."""
         kept = shape[self.rng.integers(len(shape) + 1) :]
         return tuple(1 if self.rng.random() < 0.3 else size for size in kept)
 
@@ -104,7 +104,7 @@ LAYOUTS: dict[str, Function] = {
 
 
 def spread(a: np.ndarray) -> np.ndarray:
-    """The same elements, backwards and with gaps in memory."""
+    """The same elements in reverse order and with gaps in memory."""
     wide = np.full(tuple(2 * size for size in a.shape), 99.0, a.dtype)
     view = wide[(..., *(slice(None, None, -2) for _ in a.shape))]
     view[...] = a
@@ -158,7 +158,7 @@ def in_both_modes(
     layout: Function,
     arrays: list[np.ndarray],
 ) -> list[np.ndarray]:
-    """What `compute` makes of leaves: eager, and the same bits as a program of open sizes."""
+    """The results of `compute` for leaves. A program with open sizes must give the same bits."""
     found = compute(leaves(arrays, layout))
     program = static.Program()
     symbols = [
@@ -181,7 +181,7 @@ def in_both_modes(
 
 
 def first_order(function: Function, layout: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The gradients of `function` at all arrays but the last, which is the seed."""
+    """The gradients of `function` for all arrays but the last, which is the seed."""
 
     def compute(tensors: list[inlay.Tensor]) -> list[inlay.Tensor | None]:
         return inlay.grad(function(*tensors[:-1]), tensors[:-1], grad_outputs=[tensors[-1]])
@@ -192,7 +192,7 @@ def first_order(function: Function, layout: Function, arrays: list[np.ndarray]) 
 def second_order(
     function: Function, layout: Function, arrays: list[np.ndarray], weights: list[np.ndarray]
 ) -> list[np.ndarray]:
-    """The gradients of <weights, gradients of `function`>, at all arrays and the seed."""
+    """The gradients of <weights, gradients of `function`>, for all arrays and the seed."""
     return in_both_modes(partial(gradients_of_gradients, function, weights), layout, arrays)
 
 

@@ -1,4 +1,4 @@
-"""Functions in Inlay and in a peer, in pairs, whose gradients are to be the same."""
+"""Pairs of a function in Inlay and in a peer, whose gradients must be equal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Make = Callable[[Draw], tuple[list[np.ndarray], Function, Function]]
 
 
 class Pairs:
-    """By name, what draws the arrays and gives the two functions."""
+    """Functions by name; each draws the arrays and returns the two functions."""
 
     def __init__(self) -> None:
         self.makes: dict[str, Make] = {}
@@ -35,7 +35,7 @@ class Pairs:
         return add
 
     def add_folds(self, peer: Any) -> None:
-        """Adds folds over an axis, which peers call as Inlay does."""
+        """Adds reductions over an axis, which have the same arguments in peers."""
         for fold in ["sum", "mean", "prod", "amax", "amin"]:
 
             @self(f"{fold} over an axis", fold in ("amax", "amin"))

@@ -1,4 +1,4 @@
-"""What the tests of programs share: a chain of all five, what to feed it, and its eager twin."""
+"""Helpers of the program tests: a chain of five operations, its feeds, and its eager result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RNG = np.random.default_rng(5)
 
 
 def chain() -> tuple[static.Program, inlay.Tensor]:
-    """All five, one after the other, of open sizes."""
+    """A program of all five operations in sequence, with open sizes."""
     program = static.Program()
     with static.program_guard(program):
         x = static.data("x", [None, None], "float32")

@@ -1,4 +1,4 @@
-"""Objects of every wrong kind, for every kind of argument: a clear error, never a crash."""
+"""Wrong objects for every kind of argument give a clear error and never a crash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import inlay
 
 
 class RaisingArray:
-    """Raises whatever it is asked."""
+    """Raises an exception for every attribute."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -40,7 +40,7 @@ class LyingArray:
 
 
 class LyingClass:
-    """Claims to be what it is not."""
+    """Has array protocols that give wrong answers."""
 
     @property
     def __class__(self) -> type:
@@ -52,7 +52,7 @@ class LyingInterface:
 
 
 class Everything:
-    """Has every attribute, and each is itself."""
+    """Has every attribute; the value of each is the object itself."""
 
     def __getattr__(self, _: str) -> Everything:
         return self
@@ -145,7 +145,7 @@ UPDATES = np.ones(1)
 
 
 def calls(bad: Any) -> dict[str, Any]:
-    """The bad object in the place of each argument."""
+    """Calls with the bad object as each argument."""
     return {
         "x": lambda: inlay.scatter(bad, INDEX, UPDATES),
         "index": lambda: inlay.scatter(X, bad, UPDATES),
@@ -319,7 +319,7 @@ def test_in_place_functions_return_the_object_given() -> None:
     for target in (array, tensor):
         assert inlay.scatter_(target, INDEX, UPDATES) is target
     assert array.tolist() == tensor.tolist() == [1, 0, 0]
-    # A tensor among the other arguments changes nothing about that.
+    # The same holds if another argument is a tensor.
     assert inlay.scatter_(array, inlay.to_tensor(INDEX), UPDATES) is array
 
 

@@ -1,7 +1,8 @@
-"""The benchmark's workloads and references: small, Inlay gives what plain NumPy gives."""
+"""The benchmark: small workloads give what NumPy gives, and records and figures agree."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,8 +14,16 @@ import inlay
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks import inputs, limit, record, reference, rows, table
-from benchmarks.roads import Lines, inlay_, inlay_gpu_, inlay_numpy_, inlay_static_, lap, numpy_
+from benchmarks import compare, figures, inputs, judge, limit, record, reference, rows, table
+from benchmarks.libraries import (
+    Lines,
+    inlay_,
+    inlay_gpu_,
+    inlay_numpy_,
+    inlay_static_,
+    numpy_,
+    timed_loop,
+)
 
 SCALE = 0.002
 ROWS = [row.scaled(SCALE) for row in rows.load()]
@@ -64,30 +73,30 @@ def test_rows_come_back_from_json() -> None:
 
 
 @each_row
-def test_roads_lead_to_the_reference(row: rows.Row, tmp_path: Path) -> None:
+def test_variants_give_the_expected_result(row: rows.Row, tmp_path: Path) -> None:
     static = row.op in rows.CHAINS
-    lead(row, tmp_path, (inlay_, inlay_static_) if static else (inlay_, inlay_numpy_, numpy_))
+    check(row, tmp_path, (inlay_, inlay_static_) if static else (inlay_, inlay_numpy_, numpy_))
 
 
 @pytest.mark.parametrize("row", GPU_ROWS, ids=[row.name for row in GPU_ROWS])
-def test_roads_on_the_gpu_lead_to_the_reference(row: rows.Row, tmp_path: Path) -> None:
+def test_variants_on_the_gpu_give_the_expected_result(row: rows.Row, tmp_path: Path) -> None:
     try:
-        lead(row, tmp_path, (inlay_gpu_,))
+        check(row, tmp_path, (inlay_gpu_,))
     finally:
         inlay.set_device("cpu")
 
 
-def lead(row: rows.Row, folder: Path, libraries: tuple[ModuleType, ...]) -> None:
+def check(row: rows.Row, folder: Path, libraries: tuple[ModuleType, ...]) -> None:
     arrays = reference.given(row, inputs.build(row))
     expected = reference.results(row, arrays)
     inputs.save(folder, inputs.laid(arrays, row))
     bases = inputs.load(folder, row)
     for library in libraries:
-        names = library.roads(row, library.tensors(bases, row))
+        names = library.variants(row, library.tensors(bases, row))
         assert names or row.mode == "backward" or row.op == "build_program"
         for name in names:
             tensors = library.tensors(bases, row)
-            found = library.roads(row, tensors)[name]()
+            found = library.variants(row, tensors)[name]()
             found = found if row.mode == "backward" else [found]
             named = dict(zip(EXPECTED, map(library.array, found), strict=False))
             verdict, error = reference.compare(row, named, expected)
@@ -123,37 +132,105 @@ def test_the_bytes_of_a_slice_are_counted_once() -> None:
     assert limit.moved(again, arrays, result) == (200_000, 200_000)
 
 
-def test_a_lap_runs_each_kind_of_road() -> None:
+def test_a_timed_loop_runs_each_kind_of_variant() -> None:
     counted: list[int] = []
-    for road in (
+    for variant in (
         Lines("y = count.append(1)", count=counted),
         lambda: counted.append(1),
         numpy_.partial(counted.append, 1),
     ):
-        assert lap(road)(5) > 0
+        assert timed_loop(variant)(5) > 0
     assert len(counted) == 15
 
 
-def test_targets_are_judged_against_the_best_peer_that_is_right() -> None:
-    class Fake:
-        def __init__(self, name: str, seconds: float, verdict: str = "same") -> None:
-            self.name, self.laps, self.calls = name, [seconds] * 3, 1
-            self.prepared = {"road": "a", "verdict": verdict, "error": 0.0, "tried": {}}
+class Fake:
+    """A contender that was timed already."""
 
-    row = rows.Row("target", "scatter", (2,), group="target", at_least=2)
-    field = [
-        Fake("inlay", 1.0),
-        Fake("torch", 3.0),
-        Fake("jax", 0.5, "different"),
-        Fake("numpy", 4.0),
-        Fake("limit", 0.8),
+    def __init__(self, name: str, seconds: float, verdict: str = "same") -> None:
+        self.name, self.samples = name, [seconds] * 3
+        self.prepared = {"variant": "a", "verdict": verdict, "error": 0.0, "tried": {}}
+
+
+def whole() -> record.Record:
+    row = rows.Row("target", "scatter", (2,), group="target", at_least=2, numpy_at_least=1)
+    contenders = [
+        *(Fake("inlay", 1.0), Fake("inlay-numpy", 5.0), Fake("torch", 3.0)),
+        *(Fake("jax", 0.5, "different"), Fake("numpy", 4.0), Fake("limit", 0.8)),
     ]
-    entry = record.entry(row, field, (10, 10), threads=2)
-    assert (entry["best"], entry["ratio"], entry["of_limit"]) == ("torch", 3.0, 1.25)
-    assert [check["met"] for check in entry["checks"]] == [True]
-    hello = {one.name: {"version": "1", "numpy": "2"} for one in field}
-    whole = record.make([entry], hello, 2, 7, 60.0)
-    assert record.wrong(whole) == []
-    assert "targets met: 1 of 1" in table.summary(whole)
-    assert "| target | 1.00 s | 3.00 s torch | 3.00 | 2 | 1.25 |" in table.readme(whole)
-    assert "jax's result differs" in table.page(whole)
+    entry = judge.entry(row, contenders, (10, 10), threads=2)
+    hello = {one.name: {"version": "1", "numpy": "2"} for one in contenders}
+    assert list(judge.wrong(row, contenders)) == []
+    return judge.make([entry], list(judge.differences(row, contenders)), hello, 2, 7, 60.0)
+
+
+def test_targets_are_judged_against_the_best_peer_that_is_right() -> None:
+    (entry,) = whole().entries
+    assert (entry.best, entry.over(entry.peer), entry.of_limit) == ("torch", 3.0, 1.25)
+    assert (entry.targets, entry.missed) == (2, "NumPy in and out, faster than NumPy 0.80")
+    assert "targets met: 1 of 2" in table.summary(whole())
+    assert "jax's result differs" in table.page(whole())
+
+
+def test_a_result_of_inlay_that_is_wrong_or_missing_is_named() -> None:
+    row = rows.Row("row", "scatter", (2,))
+    missing = Fake("inlay-numpy", 1.0)
+    missing.samples = []
+    found = list(judge.wrong(row, [Fake("inlay", 1.0, "different"), missing, Fake("jax", 1.0)]))
+    assert [text.split(": ")[1] for text in found] == ["inlay", "inlay-numpy"]
+
+
+def test_a_record_comes_back_from_csv() -> None:
+    assert record.from_csv(record.to_csv(whole())) == whole()
+
+
+@pytest.mark.parametrize("file", sorted(record.FOLDER.glob("*.csv")), ids=lambda file: file.stem)
+def test_the_page_of_a_record_is_made_from_its_csv(file: Path) -> None:
+    assert file.with_suffix(".md").read_text(encoding="utf-8") == table.page(record.read(file))
+    assert record.to_csv(record.read(file)) == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", figures.BLOCKS)
+def test_figures_on_pages_are_those_of_the_newest_record(page: str) -> None:
+    newest = record.newest()
+    text = (figures.ROOT / page).read_text(encoding="utf-8")
+    assert figures.block(text) == figures.source(record.read(newest), page, newest), (
+        "run `make figures`"
+    )
+
+
+def test_the_picture_is_of_the_newest_record() -> None:
+    assert f"Source\0{record.newest().stem}".encode() in figures.PICTURE.read_bytes(), (
+        "run `make figures`"
+    )
+
+
+def pair(*passes: list[float]) -> compare.Pair:
+    """A comparison with some ratios in each pass."""
+    made = compare.Pair(ROWS[0], "inlay")
+    made.passes = [[(1.0, ratio) for ratio in one] for one in passes]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("passes", "verdict"),
+    [
+        ([[1.1] * 9], "same"),  # not confirmed by new processes
+        ([[1.1] * 9, [1.1] * 18, [1.1] * 18, [1.1] * 18], "slower"),
+        ([[0.9] * 9, [0.9] * 18, [0.9] * 18, [0.9] * 18], "faster"),
+        ([[1.1] * 9, [1.02] * 18, [1.02] * 18, [1.02] * 18], "same"),  # the first does not count
+        ([[1.1] * 9, [1.1] * 18, [1.0] * 18, [1.1] * 18], "unclear"),  # processes differ
+        ([[1.1] * 9, *[[0.8, 0.9, 1.08, 1.1, 1.3, 1.4] * 3] * 3], "unclear"),  # rounds differ
+        ([[1.1] * 9, *[[*[1.1] * 16, 9.0, 0.1]] * 3], "slower"),  # two outliers don't hide it
+    ],
+)
+def test_a_build_is_slower_only_beyond_noise(passes: list[list[float]], verdict: str) -> None:
+    assert pair(*passes).verdict == verdict
+
+
+def test_two_builds_are_timed_in_alternation() -> None:
+    (row,) = rows.load("tiny/index_add, sum")
+    pairs = [compare.Pair(row, kind) for kind in ("inlay", "inlay-numpy")]
+    options = argparse.Namespace(new=sys.executable, base=sys.executable, threads=1)
+    assert compare.run(pairs, options, 2) == []
+    assert [len(one.passes[0]) for one in pairs] == [2, 2]
+    assert all(0.1 < one.ratio < 10 for one in pairs)

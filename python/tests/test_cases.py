@@ -1,4 +1,4 @@
-"""The cases in `testdata` against inlay: each way to call it, with each kind of memory.
+"""The cases in `testdata` on Inlay: every way to call it, with every memory layout.
 
 The same cases are run against the naive implementations in `test_naive.py`.
 """
@@ -31,14 +31,14 @@ def for_each(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.id)
 
 
-# Memory: the same elements, laid out in another way.
+# Memory: the same elements with another layout.
 
-JUNK = 0xA5  # what lies between and around the elements
+JUNK = 0xA5  # the bytes between and around the elements
 
 
 @dataclass(frozen=True)
 class Laid:
-    """An array, all the bytes of its memory, and what both were."""
+    """An array, all bytes of its memory, and copies of both."""
 
     array: np.ndarray
     memory: np.ndarray
@@ -151,9 +151,9 @@ def check(
     wrap: dict[str, Callable[[np.ndarray], Any]],
     layout: Callable[..., np.ndarray] = plain,
 ) -> Any:
-    """Makes the call of a case with its tensors laid out and wrapped, and checks what came of it.
+    """Makes the call of a case with a memory layout and wrappers, and checks the outcome.
 
-    Answers the result, or None where an error was due and came.
+    Returns the result, or None if an error was expected.
     """
     laid = {name: lay(array, layout) for name, array in case.tensors.items()}
     given = {name: wrap[name](laid[name].array) for name in laid}
@@ -184,7 +184,7 @@ def check(
 
 
 def all_as(case: Case, wrap: Callable[[np.ndarray], Any]) -> dict[str, Callable[..., Any]]:
-    """One way to wrap all tensors of a case; what is indexed by an operator has to be a Tensor."""
+    """A way to wrap all tensors of a case. The target of an index operator must be a Tensor."""
     wraps = dict.fromkeys(case.tensors, wrap)
     if case.op in OPERATORS and wrap is as_array:
         wraps["x"] = inlay.from_numpy

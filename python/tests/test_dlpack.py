@@ -1,4 +1,4 @@
-"""DLPack both ways: the capsules' bytes, who frees them, and NumPy's own exporter and importer."""
+"""DLPack import and export: capsules, ownership, and NumPy's exporter and importer."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def inside(capsule):
 
 
 class Exporter:
-    """An array of another library: it hands out what NumPy does, in one form only."""
+    """An array of another library. It exports as NumPy does, with one of the two structs."""
 
     def __init__(self, array, *, versioned=False, device=(1, 0)):
         self.array, self.versioned, self.device = array, versioned, device
@@ -89,7 +89,7 @@ class Exporter:
 
 
 class Importer:
-    """Hands a tensor's capsule to NumPy in the form that is asked for."""
+    """Gives a tensor's capsule with one of the two structs to NumPy."""
 
     def __init__(self, tensor, max_version):
         self.tensor, self.max_version = tensor, max_version
@@ -166,7 +166,7 @@ def test_read_only_memory_stays_read_only() -> None:
     capsule = tensor.__dlpack__(max_version=(1, 0))
     assert inside(capsule).flags == READ_ONLY
     assert not inlay.from_dlpack(capsule).writable
-    # The older form can't say it, so whoever reads it might write.
+    # The older struct has no read-only flag, so the importer might write.
     for copy in (None, False):
         with pytest.raises(inlay.InlayBufferError, match="read-only"):
             tensor.__dlpack__(copy=copy)
@@ -313,7 +313,7 @@ def test_import_calls_the_deleter_once_with_the_last_handle() -> None:
     del third
     assert calls == [address]
 
-    # Null strides are row-major, and there may be no deleter.
+    # Null strides mean row-major order. The deleter may be null.
     view.byte_offset, view.strides, managed.deleter = 16, None, None
     tensor = inlay.from_dlpack(python.PyCapsule_New(address, LEGACY, None))
     assert tensor.tolist() == [[2, 3], [4, 5]]

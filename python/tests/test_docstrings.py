@@ -1,4 +1,4 @@
-"""The examples in the docstrings, run as they stand."""
+"""Runs the examples in the docstrings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARSER = doctest.DocTestParser()
 
 
 def documented() -> dict[str, str]:
-    """Every public docstring by the name that users call the object by."""
+    """Every public docstring, by the public name of its object."""
     found = {"inlay": inlay.__doc__ or ""}
     for name in inlay.__all__:
         value = getattr(inlay, name)

@@ -1,4 +1,4 @@
-"""The tour: runs as a script, shows every operation, and marks what was written where."""
+"""The tour runs as a script, shows every operation, and marks the written places."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPERATIONS = [
     "tril",
     "triu",
 ]
-# A marked place is one that the named element really reached: the tour finds it by running.
+# The tour runs each operation to find the places that an element is written to.
 SCENES = {
     "the last duplicate wins": """\
   >>> inlay.scatter(memory, slots, entries)
@@ -72,7 +72,7 @@ SCENES = {
 
 
 def tour(folder: Path, *options: str, **variables: str) -> str:
-    """What the tour prints when it is run in a folder."""
+    """The output of the tour when it runs in a folder."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "tour.py"), *options],
         cwd=folder,

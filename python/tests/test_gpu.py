@@ -1,7 +1,7 @@
-"""Tensors on the GPU: where they are, how they meet others, and what many of them at once do.
+"""Tensors on the GPU: devices, calls with CPU tensors, errors, threads and processes.
 
-Where there is no GPU these tests fail. Debian's packages libvulkan1 and mesa-vulkan-drivers bring
-one in software.
+The tests fail if there is no GPU. The Debian packages libvulkan1 and mesa-vulkan-drivers have one
+in software.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_the_chosen_device_is_where_tensors_are_made(gpu: None) -> None:
     ]
     assert {tensor.device for tensor in made} == {"gpu"}
     assert inlay.zeros([2], device="cpu").device == "cpu"
-    # Arrays in, arrays out: that is the CPU's.
+    # Arrays give arrays, which are on the CPU.
     assert isinstance(inlay.scatter(np.zeros(3), [1], np.ones(1)), np.ndarray)
 
 
@@ -85,7 +85,7 @@ def test_devices_in_one_call_are_one() -> None:
         x.scatter(index, gpu_tensor([5.0]))
     with pytest.raises(ValueError, match="on cpu"):
         inlay.to_tensor([0.0]).scatter_(gpu_tensor([0]), gpu_tensor([1.0]))
-    # What is no tensor, and a single number, goes along, wherever it stands.
+    # Arrays, lists and single numbers are moved to the device of the tensors.
     assert x.scatter([1], np.array([5.0], "f4")).tolist() == [0.0, 5.0]
     assert inlay.scatter(np.zeros(2, "f4"), [1], gpu_tensor([5.0])).tolist() == [0.0, 5.0]
     assert (np.ones(2, "f4") + x).device == "gpu"
@@ -301,7 +301,7 @@ def test_a_fork_has_no_gpu_and_says_so() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-# Many at once.
+# Threads and processes.
 
 SHARED = """
 import sys
@@ -358,7 +358,7 @@ def test_threads_write_one_tensor() -> None:
 
 # Large.
 
-LARGE = 100 << 20  # elements: 400 MiB of float32, which take several bindings
+LARGE = 100 << 20  # elements: 400 MiB of float32, which need several bindings
 
 
 def test_400_mib() -> None:
@@ -382,7 +382,7 @@ def test_400_mib() -> None:
 
 @pytest.mark.parametrize("window", [8192, 65536])
 def test_small_windows_give_the_same(window: int) -> None:
-    """Tensors that take several bindings, without being large."""
+    """Small tensors that need several bindings."""
     ran = in_a_process(
         """
         import numpy as np, inlay
@@ -416,7 +416,7 @@ def test_small_windows_give_the_same(window: int) -> None:
 @pytest.mark.parametrize("reduce", ["sum", "mul", "mean", "amax"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
 def test_a_million_entries_of_one_place(reduce: str, dtype: str) -> None:
-    """Software devices end loops early; so many entries are taken in parts."""
+    """Software devices end long loops early, so many entries are processed in parts."""
     rng = np.random.default_rng(5)
     updates = (rng.random(1_200_000) + 0.5).astype(dtype)
     index = np.where(rng.random(updates.size) < 0.99, 1, rng.integers(0, 5, updates.size))
@@ -424,7 +424,7 @@ def test_a_million_entries_of_one_place(reduce: str, dtype: str) -> None:
     wanted = inlay.scatter(x, index, updates, False, 0, reduce, include_self=True)
     got = gpu_tensor(x).scatter(index, updates, False, 0, reduce, include_self=True)
     assert np.array_equal(got.cpu().numpy(), wanted)
-    many = np.ones(updates.size * 2, dtype)  # more places than entries: another way
+    many = np.ones(updates.size * 2, dtype)  # more places than entries: another algorithm
     y = gpu_tensor(many)
     y.scatter_(index, updates, False, 0, reduce)
     inlay.scatter_(many, index, updates, False, 0, reduce)
@@ -440,7 +440,7 @@ def test_gradients_of_long_products() -> None:
         x = inlay.to_tensor(np.array([2.0, 3.0], "f4"), stop_gradient=False, device=device)
         u = inlay.to_tensor(updates, stop_gradient=False, device=device)
         y = x.scatter(index, u, False, 0, "mul", include_self=True).sum()
-        # The second way is made of chains, which can be differentiated again.
+        # The second algorithm consists of chains, which can be differentiated again.
         recorded = inlay.grad(y, [x, u], retain_graph=True, create_graph=True)
         found.append([*recorded, *inlay.grad(y, [x, u])])
     for one, other in zip(*found, strict=True):

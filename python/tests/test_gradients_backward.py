@@ -1,4 +1,4 @@
-"""How to ask for gradients: backward, grad, what stops them, and gradients of gradients."""
+"""`backward` and `grad`, tensors that stop gradients, and gradients of gradients."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_grad_leaves_the_leaves_alone() -> None:
     assert (gx.tolist(), gy.tolist()) == ([12.0], [4.0])
     assert x.grad is None
     assert y.grad is None
-    # Of computed tensors, of several outputs, of an input twice.
+    # Computed tensors, several outputs, and the same input twice.
     h = x * 2
     outputs = [h * h, h * y]
     found = inlay.grad(outputs, [h, x, x], grad_outputs=[None, np.array([10.0])])

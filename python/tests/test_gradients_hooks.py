@@ -1,4 +1,4 @@
-"""Where gradients are not recorded, and hooks that see and replace them."""
+"""`no_grad`, and hooks that read and replace gradients."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_hooks_of_leaves() -> None:
 
 
 def test_hooks_see_the_whole_gradient_once() -> None:
-    # x is used twice: the hook sees 2 + 3, not its parts; and so for a computed tensor.
+    # x is used twice: the hook gets 2 + 3, not the two parts. So does that of a computed tensor.
     x, seen = leaf([1.0]), []
     h = x * 1.0
     x.register_hook(lambda g: seen.append(("x", g.tolist())))

@@ -1,4 +1,4 @@
-"""Gradients and writes in place: what is refused, what goes stale, and arrays beside tensors."""
+"""Gradients and writes in place: errors, outdated views, and arrays beside tensors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_views_from_before_a_write_are_stale(name: str, write: Function) -> None
 
 
 def test_views_from_before_a_tracked_write_are_stale() -> None:
-    """The memory that the view shows depends on x from then on, and the view does not say so."""
+    """From then on the memory of the view depends on x, but the view has no such history."""
     x = leaf([1.0, 2.0, 3.0])
     y = inlay.zeros([3], dtype="float64")
     view = y[1:]
@@ -195,7 +195,7 @@ def test_python_numbers_beside_tensors_in_place() -> None:
 
 
 def test_writing_into_an_array_is_not_recorded() -> None:
-    """An array can't have a gradient; a write that would lose one is an error or not recorded."""
+    """An array has no gradient. A write that would lose one is an error or is not recorded."""
     a = np.zeros(3)
     u = leaf([5.0])
     try:

@@ -15,9 +15,9 @@ import inlay
 DEPTH = 100_000
 STEPS: dict[str, Function] = {
     "add": lambda y: y + 1.0,
-    "multiply": lambda y: y * 1.0,  # keeps its inputs
+    "multiply": lambda y: y * 1.0,  # saves its inputs
     "view": lambda y: y[...],
-    "amax": lambda y: y.amax(0, keepdim=True),  # keeps its result
+    "amax": lambda y: y.amax(0, keepdim=True),  # saves its result
     "in place": lambda y: y.index_add_([0], 0, np.ones(1)),
 }
 

@@ -115,7 +115,7 @@ def in_place_value(case: Case) -> Function:
 
 
 def test_the_mean_of_nothing_has_a_second_gradient_of_0() -> None:
-    """The gradient of an empty tensor is empty: what is made of it can't depend on the seed."""
+    """The gradient of an empty tensor is empty, so its gradient does not depend on the seed."""
     x, seed = leaf(np.zeros(0)), leaf(1.0)
     (g,) = inlay.grad(x.mean(), x, grad_outputs=[seed], create_graph=True)
     (h,) = inlay.grad(g, seed, grad_outputs=[np.zeros(0)])

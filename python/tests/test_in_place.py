@@ -1,4 +1,4 @@
-"""In-place operations on arrays and tensors: what they write, and what they leave alone."""
+"""In-place operations on arrays and tensors: what they write, and what they do not change."""
 
 import threading
 

@@ -1,12 +1,14 @@
-"""What a call needs besides its result, by the pool's own counters: each in a fresh process, since
-the peak is that of the process."""
+"""The memory that a call needs besides its result, by the counters of the pool.
+
+Each call runs in a new process, because the peak is counted per process.
+"""
 
 import subprocess
 import sys
 
 import pytest
 
-# Sizes are the pool's own classes, so that nothing is rounded up.
+# Sizes are size classes of the pool, so that nothing is rounded up.
 PRELUDE = """
 import numpy as np, inlay
 inlay.set_num_threads(2)
@@ -28,7 +30,7 @@ WIDE = f"x, i, u = f32({PLACES}, 64), index({ROWS}, {PLACES}), f32({ROWS}, 64)"
 SPARSE = f"x, i, u = f32({16 * ROWS}, 32), index({ROWS}, {16 * ROWS}), f32({ROWS}, 32)"
 HALVES = SPARSE.replace("f32", "f16")
 PAGE = 1 << 16
-"""Small blocks beside: counts a part, lists on a stack."""
+"""Allowance for small blocks, such as counts per part."""
 
 
 def workspace(setup: str, call: str) -> int:
@@ -42,13 +44,13 @@ def workspace(setup: str, call: str) -> int:
 @pytest.mark.parametrize(
     ("setup", "call", "most"),
     [
-        # A bit an element and a count a block: no prefix sums.
+        # A bitmap with a count per block; no prefix sums.
         (
             f"x, m = f32({N}), own(rng.random({N}) < 0.5)",
             "x.masked_scatter(m, x)",
             N // 8 + N // 512,
         ),
-        # One with gaps is copied together first.
+        # A strided mask is first copied to contiguous memory.
         (
             f"x, m = f32({N}), own(rng.random({2 * N}) < 0.5)[::2]",
             "x.masked_scatter(m, x)",
@@ -58,18 +60,18 @@ def workspace(setup: str, call: str) -> int:
         ("x, u = f32(1024, 1024), f32(1024)", "x.diagonal_scatter(u)", 0),
         (VALUES, "x.scatter(i, u)", 0),
         (VALUES, "x.scatter(i, u, overwrite=False, include_self=True)", 0),
-        # A bit a place, to know the first of its values.
+        # A bit per place, which marks its first value.
         (VALUES, "x.scatter(i, u, overwrite=False)", N // 4 // 8),
-        # A count a place.
+        # A count per place.
         (VALUES, "x.scatter(i, u, overwrite=False, reduce='mean')", N),
         (WIDE, "x.scatter(i, u)", 16 * ROWS + 4 * PLACES),
         (WIDE, "x.scatter(i, u, overwrite=False)", 16 * ROWS + 4 * PLACES),
         (WIDE, "x.scatter(i, u, overwrite=False, reduce='mean')", 16 * ROWS + 4 * PLACES),
-        # Written as it comes, with a bit a place.
+        # Written in index order, with a bit per place.
         (SPARSE, "x.scatter(i, u)", 0),
         (SPARSE, "x.scatter(i, u, overwrite=False)", 16 * ROWS // 8),
-        # Sorted, since a sum does not fit into an element: the index, where its entries belong, and
-        # where those of a place end.
+        # Sorted, because a sum does not fit into an element: the index, the order of its entries,
+        # and the end of each group.
         (HALVES, "x.scatter(i, u, overwrite=False)", 16 * ROWS),
     ],
 )
@@ -78,7 +80,7 @@ def test_a_fresh_result_needs_little_beside_itself(setup: str, call: str, most: 
 
 
 def test_the_measure_sees_a_workspace() -> None:
-    """A sorted index does need some: the measure is not blind."""
+    """A sorted index needs scratch memory, which the measurement shows."""
     assert workspace(HALVES, "x.scatter(i, u, overwrite=False)") >= 8 * ROWS
 
 

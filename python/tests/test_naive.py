@@ -1,4 +1,4 @@
-"""The cases in `testdata` against the naive implementations: each keeps the other right."""
+"""The cases in `testdata` against the naive implementations: each checks the other."""
 
 from __future__ import annotations
 

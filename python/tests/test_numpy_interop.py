@@ -1,4 +1,4 @@
-"""NumPy arrays in and out: memory is shared, whatever the strides; dtypes keep their meaning."""
+"""NumPy arrays in and out: memory is shared for any strides, and dtypes are kept."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sample(dtype: np.dtype, shape: tuple[int, ...] = (3, 4, 5)) -> np.ndarray:
 
 
 def packed_field() -> np.ndarray:
-    """Elements that are neither aligned nor a whole number of elements apart."""
+    """Elements that are not aligned, with strides that are not multiples of the element size."""
     record = np.zeros(6, dtype=[("tag", "u1"), ("value", "f8"), ("rest", "u2")])
     record["value"] = np.arange(6)
     return record["value"]
@@ -148,7 +148,7 @@ def test_the_other_byte_order_is_converted_or_refused() -> None:
     tensor = inlay.to_tensor(array)
     assert tensor.dtype == inlay.int32
     assert tensor.tolist() == [0, 1, 2]
-    # One byte has no order.
+    # One byte has no byte order.
     assert inlay.from_numpy(np.zeros(2, dtype=np.dtype("int8").newbyteorder())).dtype == "int8"
 
 

@@ -16,7 +16,7 @@ CASES = all_cases()
 
 
 def shape_of(case: Case, name: str, array: np.ndarray, is_open: bool) -> list[int | None]:
-    # How many axes an index of places names can't be left open.
+    # The last size of an nd index must be known.
     needed = case.op.startswith("scatter_nd") and name == "index"
     return [None] * array.ndim if is_open and not needed else list(array.shape)
 
@@ -43,7 +43,7 @@ def check(case: Case, style: str, is_open: bool) -> None:
         text = str(raised.value)
         assert isinstance(raised.value, inlay.InlayError)
         for word in case.words:
-            # What is wrong already when the program is built is told without open sizes.
+            # At build time a message has `?` for an open size, so numbers may be missing.
             told = "?" not in text or not any(letter.isdigit() for letter in word)
             assert not told or word in text
     for name, array in case.tensors.items():

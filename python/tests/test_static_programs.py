@@ -1,4 +1,4 @@
-"""Programs: in words, planned, written in place, differentiated."""
+"""Programs: their text, plans, writes in place, and gradients."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ assert result.numpy()[: 8 * 1024 : 1024].tolist() == list(range(8))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     peak, size = map(int, done.stdout.split())
-    # With the feed, which was there before, two buffers.
+    # Together with the feed, which existed before, two buffers.
     assert size <= peak < size + (1 << 20)
 
 
@@ -97,7 +97,7 @@ def test_donated_feeds_are_written_and_others_are_not() -> None:
     assert given.tolist() == [0, 0, 1, 1]
     assert array.tolist() == [0, 0, 1, 1]
     assert program.plan([y], donate=True).copies_saved == 1
-    # What can't be written is copied after all.
+    # Memory that must not be written is copied.
     frozen = np.ones(4, "f4")
     frozen.flags.writeable = False
     assert program.run({"x": frozen}, [y], donate=True)[0].tolist() == [0, 0, 1, 1]

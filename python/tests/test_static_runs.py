@@ -27,7 +27,7 @@ def test_errors_when_built_have_name_and_line() -> None:
         inlay.scatter(x, [0, 1], np.zeros((2, 4), "f4"), name="rows")
     with pytest.raises(TypeError, match="scatter: updates has dtype float64"):
         inlay.scatter(x, [0, 1], np.zeros((2, 3)))
-    # What failed is not there.
+    # The failed operation is not in the program.
     assert len(program) == 1 or "scatter" not in str(program)
 
 

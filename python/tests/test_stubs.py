@@ -1,4 +1,4 @@
-"""The type stubs say what the module has: names, arguments, defaults."""
+"""The type stubs match the module: names, arguments, defaults."""
 
 import subprocess
 import sys

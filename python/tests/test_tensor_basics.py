@@ -230,7 +230,7 @@ def test_a_forked_child_can_work_on() -> None:
     inlay.set_num_threads(4)
     try:
         tensor = inlay.to_tensor(np.arange(1 << 20).reshape(1024, 1024))
-        busy_copies(tensor, 3)  # the parent's threads run now, and do not in the child
+        busy_copies(tensor, 3)  # the parent has threads now, the child will not
         for _ in range(3):
             child = os.fork()
             if child == 0:

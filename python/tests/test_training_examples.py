@@ -1,4 +1,4 @@
-"""The examples that train or trace: they run as scripts, and do what they claim to."""
+"""The examples that train or trace run as scripts and give the promised results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(name: str, folder: Path, *options: str) -> subprocess.CompletedProcess[s
 
 
 def shown(name: str, folder: Path, *options: str) -> str:
-    """What an example prints when it is run in a folder."""
+    """The output of an example when it runs in a folder."""
     done = run(name, folder, *options)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -3,6 +3,8 @@
 //! This is the one CPU room with `unsafe`. Its public face is safe: memory is reached through
 //! locked buffers, and a view's bounds are proved when it is made.
 
+#[doc(hidden)]
+pub mod arch;
 mod halves;
 pub mod kernels;
 pub mod memory;
@@ -11,6 +13,8 @@ pub mod rounding;
 mod simd;
 mod stream;
 pub mod threads;
+#[doc(hidden)]
+pub mod tuning;
 mod view;
 mod walk;
 

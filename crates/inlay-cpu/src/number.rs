@@ -8,6 +8,7 @@ use half::{bf16, f16};
 use inlay_core::DType;
 use num_complex::{Complex32, Complex64};
 
+use crate::arch::Simd;
 use crate::halves;
 use crate::memory::Plain;
 
@@ -65,20 +66,14 @@ pub trait Number: Copy + Send + Sync + 'static {
     fn mean_add(a: Self::MeanAcc, b: Self::MeanAcc) -> Self::MeanAcc;
     /// The sum of `count` numbers divided by it; integers round down.
     fn mean_of(sum: Self::MeanAcc, count: usize) -> Self;
-    /// [`Number::widen`] for many, in code that is compiled for AVX2 and F16C.
-    ///
-    /// # Safety
-    /// The CPU has both.
+    /// [`Number::widen`] of many, in code that is compiled for a level.
     #[inline(always)]
-    unsafe fn widen_avx2<const N: usize>(values: [Self; N]) -> [Self::Acc; N] {
+    fn widen_many<S: Simd, const N: usize>(_simd: S, values: [Self; N]) -> [Self::Acc; N] {
         values.map(Self::widen)
     }
-    /// [`Number::mean_widen`] for as many.
-    ///
-    /// # Safety
-    /// As for [`Number::widen_avx2`].
+    /// [`Number::mean_widen`] of many, in code that is compiled for a level.
     #[inline(always)]
-    unsafe fn mean_widen_avx2<const N: usize>(values: [Self; N]) -> [Self::MeanAcc; N] {
+    fn mean_widen_many<S: Simd, const N: usize>(_simd: S, values: [Self; N]) -> [Self::MeanAcc; N] {
         values.map(Self::mean_widen)
     }
     /// [`Number::widen`] for slices of one length, where that is faster than one by one.
@@ -252,42 +247,15 @@ macro_rules! half_slices {
 macro_rules! f16_slices {
     () => {
         half_slices!();
-        #[cfg(target_arch = "x86_64")]
         #[inline(always)]
-        unsafe fn widen_avx2<const N: usize>(values: [f16; N]) -> [f32; N] {
-            // SAFETY: the caller's promise.
-            unsafe { widen_f16c(&values) }
+        fn widen_many<S: Simd, const N: usize>(simd: S, values: [f16; N]) -> [f32; N] {
+            simd.widen_halves(values)
         }
-        #[cfg(target_arch = "x86_64")]
         #[inline(always)]
-        unsafe fn mean_widen_avx2<const N: usize>(values: [f16; N]) -> [f32; N] {
-            // SAFETY: the caller's promise.
-            unsafe { widen_f16c(&values) }
+        fn mean_widen_many<S: Simd, const N: usize>(simd: S, values: [f16; N]) -> [f32; N] {
+            simd.widen_halves(values)
         }
     };
-}
-
-/// The CPU's own conversion, eight at a time.
-///
-/// # Safety
-/// The CPU has F16C.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx,f16c")]
-#[inline]
-unsafe fn widen_f16c<const N: usize>(values: &[f16; N]) -> [f32; N] {
-    use std::arch::x86_64::{_mm_loadu_si128, _mm256_cvtph_ps, _mm256_storeu_ps};
-    let mut wide = [0.0; N];
-    let (from, _) = values.as_chunks::<8>();
-    let (to, _) = wide.as_chunks_mut::<8>();
-    const { assert!(N.is_multiple_of(8), "whole vectors") };
-    for (to, from) in to.iter_mut().zip(from) {
-        // SAFETY: both are eight numbers.
-        unsafe {
-            let eight = _mm_loadu_si128(from.as_ptr().cast());
-            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(eight));
-        }
-    }
-    wide
 }
 
 macro_rules! field {

@@ -11,10 +11,7 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 
-/// Bytes of work below which a second thread costs more than it brings: it takes 5 to 15 us to wake.
-/// (256 KiB into as many: 6.5 us alone, 19 with two threads; 4 MiB: 92 us alone, 60 with two.) Tests are
-/// built for smaller tensors, which are to be split as well.
-const GRAIN: usize = if cfg!(debug_assertions) { 64 << 10 } else { 512 << 10 };
+use crate::tuning::GRAIN;
 
 /// More parts than threads, so that a thread that was held up does not hold up the call.
 const PARTS_PER_THREAD: usize = 4;
@@ -73,14 +70,15 @@ pub(crate) fn split(len: usize, cost: usize, work: impl Fn(Range<usize>) + Sync)
 /// Into how many parts [`split`] would split.
 pub(crate) fn parts(len: usize, cost: usize) -> usize {
     let total = len.saturating_mul(cost.max(1));
-    if total < 2 * GRAIN || len < 2 {
+    let grain = GRAIN.get().max(1);
+    if total / 2 < grain || len < 2 {
         return 1;
     }
     let threads = num_threads();
     if threads == 1 {
         return 1;
     }
-    (total / GRAIN).min(threads * PARTS_PER_THREAD).min(len)
+    (total / grain).min(threads * PARTS_PER_THREAD).min(len)
 }
 
 /// The range of part `part` when `0..len` is split into `parts`.

@@ -9,6 +9,7 @@ use inlay_core::Layout;
 use smallvec::SmallVec;
 
 use crate::threads;
+use crate::tuning::FEW;
 
 /// Layouts merged and ready to walk.
 pub(crate) struct Walk<const N: usize> {
@@ -39,9 +40,6 @@ pub(crate) struct Run<const N: usize> {
     pub(crate) len: usize,
 }
 
-/// Elements up to which [`Run::of_few`] needs no walk: far fewer than a second thread is asked for.
-const FEW: usize = 1024;
-
 impl<const N: usize> Run<N> {
     /// All elements as one run in row-major order, without a walk, where they are few and each layout
     /// has no gaps between elements of its size, or repeats a single one. The layouts must have one
@@ -50,7 +48,7 @@ impl<const N: usize> Run<N> {
     pub(crate) fn of_few(layouts: [&Layout; N], sizes: [usize; N]) -> Option<Self> {
         let len = layouts[0].numel();
         // Without elements there may be no memory to look at.
-        if len == 0 || len > FEW {
+        if len == 0 || len > FEW.get() {
             return None;
         }
         let mut strides = [0; N];

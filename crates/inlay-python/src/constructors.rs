@@ -1,4 +1,4 @@
-//! Tensors from Python objects: copied, or over the same memory.
+//! Tensors from Python objects, with a copy or over the same memory.
 
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(from_dlpack, module)?)
 }
 
-/// A new tensor of the values of `data`, which are copied.
+/// A new tensor with a copy of the values of `data`.
 ///
 /// Arrays, NumPy scalars and tensors keep their dtype. Python numbers and lists of them become
 /// ``int64``, ``float32``, ``complex64`` or ``bool``. With `dtype`, values are cast to it.
@@ -26,8 +26,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// >>> inlay.to_tensor([1, 2], dtype="float32").tolist()
 /// [1.0, 2.0]
 ///
-/// The copy has no history; with ``stop_gradient=False`` it is a leaf that wants a gradient. It is made
-/// on `device`, ``'cpu'`` or ``'gpu'``; without one, where ``inlay.set_device`` says.
+/// The copy has no history. With ``stop_gradient=False`` it is a leaf that requires a gradient. It
+/// is made on `device`, ``'cpu'`` or ``'gpu'``; the default is set by ``inlay.set_device``.
 #[pyfunction]
 #[pyo3(signature = (data, dtype=None, stop_gradient=true, *, device=None))]
 fn to_tensor<'py>(
@@ -57,9 +57,9 @@ fn to_tensor<'py>(
     copied.map(PyTensor::new)
 }
 
-/// A tensor over the memory of an array; writing to the one writes to the other.
+/// A tensor over the memory of an array. A write to one changes the other.
 ///
-/// Any strides will do. A read-only array makes a tensor that in-place operations refuse.
+/// The array may have any strides. A read-only array gives a read-only tensor.
 ///
 /// >>> import inlay, numpy as np
 /// >>> a = np.zeros(3, dtype="float32")
@@ -79,8 +79,8 @@ fn from_numpy<'py>(py: Python<'py>, array: &Bound<'py, PyAny>) -> PyResult<PyTen
 
 /// A tensor over the memory of an array of another library, without a copy.
 ///
-/// Takes anything with ``__dlpack__`` whose memory is the CPU's (PyTorch, Paddle, JAX, NumPy), or
-/// a DLPack capsule. Read-only memory makes a tensor that in-place operations refuse.
+/// Takes any object with ``__dlpack__`` whose memory is on the CPU (PyTorch, Paddle, JAX, NumPy),
+/// or a DLPack capsule. Read-only memory gives a read-only tensor.
 ///
 /// >>> import inlay, numpy as np
 /// >>> inlay.from_dlpack(np.arange(3)).tolist()

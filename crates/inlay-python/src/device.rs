@@ -1,4 +1,4 @@
-//! Devices: which there are, and where tensors are made.
+//! Devices: a list of them, and the device on which tensors are made.
 
 use inlay::Device;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gpu_memory_stats, module)?)
 }
 
-/// The device of a name.
+/// The device with a name.
 pub(crate) fn parse(op: &str, device: &Bound<'_, PyAny>) -> PyResult<Device> {
     let Ok(name) = device.cast::<PyString>() else {
         let got = type_name(device);
@@ -31,8 +31,7 @@ pub(crate) fn parse(op: &str, device: &Bound<'_, PyAny>) -> PyResult<Device> {
 
 /// Sets where tensors are made without ``device=``: ``'cpu'`` or ``'gpu'``.
 ///
-/// Tensors that are there already stay where they are. Asking for the GPU opens it, and fails if there
-/// is none.
+/// Existing tensors are not moved. ``'gpu'`` opens the GPU, and fails if there is none.
 ///
 /// >>> import inlay
 /// >>> inlay.set_device('cpu')
@@ -45,7 +44,7 @@ fn set_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
     py.detach(|| inlay::set_device(device)).map_err(|error| raise(py, &error))
 }
 
-/// Where tensors are made without ``device=``.
+/// The device on which tensors are made by default.
 ///
 /// >>> import inlay
 /// >>> inlay.get_device()
@@ -55,12 +54,12 @@ fn get_device() -> &'static str {
     inlay::current_device().name()
 }
 
-/// The devices of this machine, as dicts: the CPU first, then the GPUs, of which the first is used.
+/// The devices of this machine, as dicts: first the CPU, then the GPUs. The first GPU is used.
 ///
-/// ``name``, ``backend`` and ``driver`` are the system's words; ``software`` tells of a GPU that a
-/// program on the CPU plays. ``max_buffer`` bounds the bytes of a tensor, ``max_binding`` those that
-/// a kernel sees at once (larger tensors take several); ``float64`` tells whether it computes with
-/// 64-bit floats.
+/// ``name``, ``backend`` and ``driver`` come from the system. ``software`` is true for a GPU that
+/// is emulated on the CPU. ``max_buffer`` is the largest size of a tensor in bytes. ``max_binding``
+/// is the largest size of one binding in bytes; larger tensors need several. ``float64`` says
+/// whether the device has 64-bit floats.
 ///
 /// >>> import inlay
 /// >>> inlay.devices()[0]["device"]
@@ -83,19 +82,19 @@ fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(list)
 }
 
-/// Waits until everything that was asked of the GPU is done.
+/// Waits until the GPU has finished all submitted work.
 ///
-/// Operations there may return before; whatever reads a result waits for it by itself. This is for
-/// those who measure.
+/// Operations on the GPU may return before they are done. Reading a result waits for it, so this is
+/// needed only to measure time.
 #[pyfunction]
 fn synchronize(py: Python<'_>) -> PyResult<()> {
     py.detach(inlay::synchronize).map_err(|error| raise(py, &error))
 }
 
-/// What the GPU's memory pool holds and has done, as a dict; None as long as no GPU is open.
+/// The statistics of the GPU memory pool, as a dict. None if no GPU is open.
 ///
-/// ``cached`` are bytes that wait to be used again; ``fresh`` and ``reused`` count buffers that were
-/// made and buffers that served again, ``submissions`` what was submitted to the device.
+/// ``cached`` is the number of bytes that are kept for reuse. ``fresh`` and ``reused`` count the
+/// buffers that were allocated and reused. ``submissions`` counts submissions to the device.
 #[pyfunction]
 fn gpu_memory_stats(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
     #[cfg(feature = "gpu")]

@@ -1,4 +1,4 @@
-//! DLPack's capsules: tensors to them and from them.
+//! DLPack capsules: export of tensors and import as tensors.
 #![expect(unsafe_code, reason = "capsules hold raw pointers")]
 
 use std::any::Any;
@@ -17,10 +17,10 @@ use pyo3::{ffi, intern};
 
 use crate::error::{Class, raise, type_name, wrap};
 
-/// Device type and number, as the protocol wants them.
+/// The device type and number of the CPU in the protocol.
 pub(crate) const CPU: (i32, i32) = (CPU_TYPE, 0);
 
-/// What `__dlpack__` was asked for.
+/// The arguments of `__dlpack__`.
 pub(crate) struct Request<'a, 'py> {
     pub(crate) stream: Option<&'a Bound<'py, PyAny>>,
     pub(crate) max_version: Option<(u32, u32)>,
@@ -28,11 +28,11 @@ pub(crate) struct Request<'a, 'py> {
     pub(crate) copy: Option<bool>,
 }
 
-/// The names of the capsules of a form.
+/// The names of the capsules for a struct.
 trait Capsule: Form {
-    /// While nobody has taken what is in it.
+    /// The name before the content is taken.
     const FRESH: &'static CStr;
-    /// Afterwards.
+    /// The name after that.
     const USED: &'static CStr;
 }
 
@@ -82,23 +82,23 @@ fn into_capsule<'py, F: Capsule>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let managed = py.detach(|| tensor.to_dlpack::<F>(copy));
     let managed = managed.map_err(|error| Class::Buffer.error(py, error.to_string()))?.into_raw();
-    // SAFETY: the pointer is not null, and the name lives forever.
+    // SAFETY: the pointer is not null, and the name is static.
     unsafe {
         let capsule =
             ffi::PyCapsule_New(managed.as_ptr().cast(), F::FRESH.as_ptr(), Some(free::<F>));
         Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| {
-            // No capsule took it, so it is ours still.
+            // There is no capsule, so this still owns the content.
             drop(Managed::from_raw(managed));
         })
     }
 }
 
-/// Frees what nobody took out of a capsule.
+/// Frees the content of a capsule that was not taken.
 ///
 /// # Safety
-/// `capsule` is a capsule of ours that is being destroyed.
+/// `capsule` was made by [`export`] and is being destroyed.
 unsafe extern "C" fn free<F: Capsule>(capsule: *mut ffi::PyObject) {
-    // SAFETY: while the capsule has its first name nobody has taken what it points to.
+    // SAFETY: while the capsule has its first name, its content was not taken.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, F::FRESH.as_ptr()) == 1
             && let Some(managed) = pointer::<F>(capsule, F::FRESH)
@@ -111,12 +111,12 @@ unsafe extern "C" fn free<F: Capsule>(capsule: *mut ffi::PyObject) {
 /// # Safety
 /// `capsule` is a capsule.
 unsafe fn pointer<F>(capsule: *mut ffi::PyObject, name: &CStr) -> Option<NonNull<F>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let pointer: *mut c_void = unsafe { ffi::PyCapsule_GetPointer(capsule, name.as_ptr()) };
     NonNull::new(pointer.cast())
 }
 
-/// The tensor that an object exports, or that a capsule holds.
+/// A tensor from an object that has `__dlpack__`, or from a capsule.
 pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let py = object.py();
     if object.is_instance_of::<PyCapsule>() {
@@ -132,7 +132,7 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     options.set_item(intern!(py, "max_version"), (1, 0))?;
     let method = intern!(py, "__dlpack__");
     let capsule = match object.call_method(method, (), Some(&options)) {
-        // Exporters from before DLPack 1.0 don't know the argument.
+        // Exporters older than DLPack 1.0 don't have the argument.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => object.call_method0(method),
         result => result,
     };
@@ -144,16 +144,16 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     take(&capsule)
 }
 
-/// Fails early, and by name, for memory on another device.
+/// Fails for memory on another device, with a message that names the device.
 fn expect_cpu(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let device = match object.call_method0(intern!(py, "__dlpack_device__")) {
         Ok(device) => device,
-        // Not every exporter tells; the capsule will.
+        // Not every exporter has the method. The capsule is checked, too.
         Err(error) if error.is_instance_of::<PyAttributeError>(py) => return Ok(()),
         Err(cause) => return Err(wrap(py, "from_dlpack: x", cause)),
     };
-    // Only the kind counts: Paddle says `(1, None)`.
+    // Only the type is used: Paddle returns `(1, None)`.
     let kind = device.get_item(0).and_then(|kind| kind.extract::<i32>());
     let kind = kind.map_err(|cause| wrap(py, "from_dlpack: x", cause))?;
     if [CPU_TYPE, CUDA_HOST].contains(&kind) {
@@ -163,7 +163,7 @@ fn expect_cpu(object: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(Class::Buffer.error(py, text))
 }
 
-/// Takes what a capsule holds.
+/// Takes the content of a capsule.
 fn take(capsule: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let found = match take_form::<DLManagedTensorVersioned>(capsule) {
         None => take_form::<DLManagedTensor>(capsule),
@@ -177,8 +177,8 @@ fn take(capsule: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 
 fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>> {
     let py = capsule.py();
-    // SAFETY: a capsule of this name holds a managed tensor of this form that nobody has taken;
-    // by renaming it we take it.
+    // SAFETY: a capsule of this name holds a managed tensor of this struct that was not taken.
+    // Renaming the capsule takes it.
     let managed = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), F::FRESH.as_ptr()) == 0 {
             return None;
@@ -199,7 +199,7 @@ fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>>
     }))
 }
 
-/// Holds the GIL while the deleter runs: many exporters free Python objects in it.
+/// Holds the GIL while the deleter runs, because many deleters free Python objects.
 struct WithGil<F: Form> {
     managed: Option<Managed<F>>,
 }
@@ -207,7 +207,7 @@ struct WithGil<F: Form> {
 impl<F: Form> Drop for WithGil<F> {
     fn drop(&mut self) {
         let managed = self.managed.take();
-        // When the interpreter is going down, what is left is the system's to free.
+        // At interpreter shutdown the memory is leaked; the system frees it.
         let kept = std::mem::ManuallyDrop::new(managed);
         Python::try_attach(|_| drop(std::mem::ManuallyDrop::into_inner(kept)));
     }

@@ -1,4 +1,4 @@
-//! The `dtype` class, and what is accepted wherever a dtype is asked for.
+//! The `dtype` class, and the conversion of arguments to dtypes.
 
 use std::ffi::c_int;
 
@@ -13,9 +13,9 @@ use crate::numpy::{dtype_of_number, scalar_class};
 
 /// The type of a tensor's elements.
 ///
-/// There is one instance for each of the fifteen: ``inlay.float32`` and so on. Wherever a dtype
-/// is asked for, its name, the NumPy dtype or scalar type of the same meaning, and Python's
-/// ``bool``, ``int`` (int64), ``float`` (float32) and ``complex`` (complex64) do as well.
+/// There is one instance for each of the fifteen dtypes: ``inlay.float32`` and so on. A dtype
+/// argument may also be a name, a NumPy dtype or scalar type of the same meaning, or Python's
+/// ``bool``, ``int`` (int64), ``float`` (float32) or ``complex`` (complex64).
 ///
 /// >>> import inlay
 /// >>> inlay.dtype("float32") is inlay.float32
@@ -100,7 +100,7 @@ fn of_python_class(class: &Bound<'_, PyType>) -> Option<DType> {
     }
 }
 
-/// The dtype that one of our instances, a NumPy dtype or a NumPy scalar type is.
+/// The dtype of an `inlay.dtype`, a NumPy dtype or a NumPy scalar type.
 fn own_or_numpy(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let py = object.py();
     if let Ok(own) = object.cast::<PyDType>() {
@@ -111,7 +111,7 @@ fn own_or_numpy(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     }
     match object.cast::<PyType>() {
         Ok(class) if class.is_subclass(&scalar_class(py))? => {
-            // Abstract classes (`np.floating`) have no descriptor, or warn that they do.
+            // For abstract classes (`np.floating`) NumPy fails or warns.
             let named = class.name()?;
             let abstracts = ["generic", "number", "integer", "signedinteger", "unsignedinteger"];
             let more = ["inexact", "floating", "complexfloating", "flexible", "character"];
@@ -149,7 +149,7 @@ impl PyDType {
         self.inner.size()
     }
 
-    /// The NumPy dtype of the same meaning, by which NumPy accepts this object as a dtype.
+    /// The NumPy dtype of the same meaning. With it, NumPy accepts this object as a dtype.
     #[getter]
     fn __numpy_dtype__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDescr>> {
         crate::numpy::descr(py, self.inner)
@@ -172,12 +172,12 @@ impl PyDType {
         Ok(same.or(numpy.then_some(false)))
     }
 
-    // Equal to its name, so it hashes as its name does.
+    // A dtype is equal to its name, so it has the same hash.
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
         PyString::intern(py, self.inner.name()).hash()
     }
 
-    // A string stands for the global of that name.
+    // A string makes pickle look up the global of that name.
     fn __reduce__(&self) -> &'static str {
         self.inner.name()
     }

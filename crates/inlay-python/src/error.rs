@@ -1,4 +1,4 @@
-//! Errors on their way to Python: each becomes one of the classes of `inlay.errors`.
+//! Errors as Python exceptions of the classes in `inlay.errors`.
 
 use inlay::{Error, ErrorKind};
 use pyo3::exceptions::{
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// The classes of `inlay.errors`, by the built-in exception that each also is.
+/// The classes of `inlay.errors`, by the built-in exception that each is derived from.
 #[derive(Clone, Copy)]
 pub(crate) enum Class {
     Type,
@@ -62,10 +62,10 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     class.error(py, error.to_string())
 }
 
-/// An exception that came out of foreign Python code while `what` was being read, as one of ours.
+/// An `InlayError` for an exception that other Python code raised while `what` was read.
 ///
-/// The foreign one stays its cause. What is not an error of the object (an interrupt, memory that
-/// ran out) or is ours already passes unchanged.
+/// The original exception becomes its cause. An `InlayError`, an interrupt and a `MemoryError` are
+/// returned unchanged.
 pub(crate) fn wrap(py: Python<'_>, what: &str, cause: PyErr) -> PyErr {
     let foreign = cause.is_instance_of::<PyException>(py)
         && !cause.is_instance_of::<PyMemoryError>(py)
@@ -94,7 +94,7 @@ fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
     base().is_ok_and(|base| error.matches(py, base).unwrap_or(false))
 }
 
-/// The text of an exception, or its class where its `__str__` fails.
+/// The text of an exception, or its class if `__str__` fails.
 fn text_of(py: Python<'_>, error: &PyErr) -> String {
     match error.value(py).str() {
         Ok(text) if !text.to_string_lossy().is_empty() => text.to_string_lossy().into_owned(),
@@ -102,7 +102,7 @@ fn text_of(py: Python<'_>, error: &PyErr) -> String {
     }
 }
 
-/// The type of an object as messages name it: `int`, `torch.Tensor`.
+/// The name of the type of an object for messages: `int`, `torch.Tensor`.
 pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     let class = object.get_type();
     match class.fully_qualified_name() {

@@ -1,4 +1,4 @@
-//! Tensors from Python's `bytes`, and back.
+//! Tensors from `bytes` objects, and `bytes` from tensors.
 #![expect(unsafe_code, reason = "memory of Python objects comes as raw pointers")]
 
 use std::ptr::NonNull;
@@ -27,7 +27,7 @@ pub(crate) fn to_bytes<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'p
     if len == 0 {
         return Ok(PyBytes::new(py, &[]));
     }
-    // SAFETY: a fresh copy is contiguous, so this many initialized bytes start here, and nobody
-    // else has a handle to write them.
+    // SAFETY: a fresh copy is contiguous, so this many initialized bytes start here. No other
+    // handle can write them.
     Ok(PyBytes::new(py, unsafe { std::slice::from_raw_parts(fresh.data_ptr(), len) }))
 }

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 /// The compiled part of Inlay; use it through the package ``inlay``.
 #[pymodule]
 fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Without NumPy nothing works; better an ImportError now than a panic later.
+    // Everything needs NumPy. This raises an ImportError now, instead of a panic later.
     module.py().import("numpy")?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<tensor::PyTensor>()?;
@@ -29,6 +29,6 @@ fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
     runtime::register(module)?;
     device::register(module)?;
     graph::register(module)?;
-    // Last, since it says what the module exports: the operations. The package adds the rest by name.
+    // PyO3 has set `__all__` to all names. Only the package has a public list of names.
     ops::register(module)
 }

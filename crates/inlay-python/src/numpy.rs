@@ -1,4 +1,5 @@
-//! NumPy arrays in and out, sharing memory, through the C structs: no attribute is looked up.
+//! NumPy arrays as tensors and tensors as NumPy arrays, over the same memory. The C structs are
+//! used directly, which is faster than attribute lookups.
 #![expect(unsafe_code, reason = "NumPy is reached through its C structs")]
 
 use std::ffi::{c_int, c_long};
@@ -16,13 +17,13 @@ use pyo3::{PyTypeInfo, ffi, intern};
 use crate::error::{Class, wrap};
 use crate::tensor::PyTensor;
 
-/// NumPy has no type number of its own for bfloat16; `ml_dtypes` is given one as it is imported.
+/// The descriptor of bfloat16. NumPy has no such type; importing `ml_dtypes` registers one.
 static BFLOAT16: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();
 
 const BFLOAT16_MISSING: &str =
     "NumPy has no bfloat16 of its own: install ml_dtypes, or cast to float32 first";
 
-/// The descriptor of bfloat16, importing `ml_dtypes`, which makes NumPy know it.
+/// The descriptor of bfloat16. The first call imports `ml_dtypes`.
 pub(crate) fn bfloat16_descr(py: Python<'_>) -> PyResult<&Bound<'_, PyArrayDescr>> {
     let descr = BFLOAT16.get_or_try_init(py, || {
         let class = py.import("ml_dtypes")?.getattr("bfloat16")?;
@@ -37,7 +38,7 @@ pub(crate) fn bfloat16_descr(py: Python<'_>) -> PyResult<&Bound<'_, PyArrayDescr
     }
 }
 
-/// Our dtype for a NumPy type number in native byte order.
+/// The dtype for a NumPy type number in native byte order.
 pub(crate) fn dtype_of_number(py: Python<'_>, number: c_int) -> Option<DType> {
     const LONG_IS_64: bool = size_of::<c_long>() == 8;
     const FIRST_OF_USERS: c_int = NPY_TYPES::NPY_USERDEF as c_int;
@@ -77,7 +78,7 @@ pub(crate) fn descr(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyArrayD
         DType::U16 => NPY_TYPES::NPY_USHORT,
         DType::I32 => NPY_TYPES::NPY_INT,
         DType::U32 => NPY_TYPES::NPY_UINT,
-        // Where `long` has 64 bits it is what NumPy itself calls int64.
+        // If `long` has 64 bits, NumPy uses it for int64.
         DType::I64 if size_of::<c_long>() == 8 => NPY_TYPES::NPY_LONG,
         DType::U64 if size_of::<c_long>() == 8 => NPY_TYPES::NPY_ULONG,
         DType::I64 => NPY_TYPES::NPY_LONGLONG,
@@ -89,7 +90,7 @@ pub(crate) fn descr(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyArrayD
         DType::C128 => NPY_TYPES::NPY_CDOUBLE,
         DType::BF16 => return bfloat16_descr(py).cloned(),
     };
-    // SAFETY: the number is one of NumPy's own, for which this returns a new reference.
+    // SAFETY: for a built-in type number this returns a new reference.
     unsafe {
         let descr = PY_ARRAY_API.PyArray_DescrFromType(py, number as c_int);
         Ok(Bound::from_owned_ptr_or_err(py, descr.cast())?.cast_into_unchecked())
@@ -107,26 +108,26 @@ pub(crate) fn scalar_class(py: Python<'_>) -> Bound<'_, PyType> {
 
 /// Whether an object is a NumPy scalar.
 pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
-    // SAFETY: both are live objects. Unlike `isinstance`, this asks the object nothing.
+    // SAFETY: both are live objects. Unlike `isinstance`, this calls no Python code of the object.
     unsafe {
         ffi::PyObject_TypeCheck(object.as_ptr(), scalar_class(object.py()).as_type_ptr()) != 0
     }
 }
 
-/// What is wrong with an array, in words that follow "{op}: {arg} ".
+/// Why an array can't be used as a tensor.
 pub(crate) enum Unfit {
-    /// No dtype of ours.
+    /// The dtype is not supported.
     DType,
-    /// The other byte order.
+    /// The byte order is not the native one.
     ByteOrder,
-    /// Strides that leave the address space.
+    /// The strides exceed the address space.
     Extent,
 }
 
 /// A tensor over the memory of an array, which it keeps alive.
 pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> {
     let py = array.py();
-    // SAFETY: the object is an array, so its struct is NumPy's, and its descriptor is never null.
+    // SAFETY: the object is an array, so it has this struct, and its descriptor is never null.
     let (fields, descr) = unsafe {
         let fields = &*npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr());
         (fields, &*npyffi::_PyDataType_GET_ITEM_DATA(fields.descr))
@@ -138,26 +139,26 @@ pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> 
     }
     let (layout, low, len) = layout_of(array, dtype)?;
     let start = fields.data.cast::<u8>().wrapping_offset(low);
-    // Where there are no elements any address will do, but it should be aligned.
+    // Without elements the address is not used, but it must be aligned.
     let nowhere = NonNull::<u128>::dangling().cast();
     let ptr = NonNull::new(start).filter(|_| len > 0).unwrap_or(nowhere);
     let writable = fields.flags & npyffi::NPY_ARRAY_WRITEABLE != 0;
     let owner = array.as_any().clone().unbind();
-    // SAFETY: the array vouches for the bytes between its lowest and its highest element, and it
-    // lives as long as the owner. Python code that writes to it meanwhile is the user's race.
+    // SAFETY: the bytes between the lowest and the highest element belong to the array, and the
+    // owner keeps the array alive. Python code must not write to it while an operation runs.
     unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, owner) }
         .map_err(|_| Unfit::Extent)
 }
 
-/// The layout of an array, counted from its lowest byte; where that lies from the array's data
-/// pointer; and how many bytes there are to its highest.
+/// The layout of an array relative to its lowest byte, the offset of that byte from the array's
+/// data pointer, and the number of bytes up to the highest one.
 fn layout_of(
     array: &Bound<'_, PyUntypedArray>,
     dtype: DType,
 ) -> Result<(Layout, isize, usize), Unfit> {
     let (shape, strides) = (array.shape(), array.strides());
     if shape.contains(&0) {
-        // Without elements strides mean nothing, and may be anything.
+        // Without elements the strides are not used and may have any value.
         let layout = Layout::contiguous("numpy", shape, dtype.size()).map_err(|_| Unfit::Extent)?;
         return Ok((layout, 0, 0));
     }
@@ -178,10 +179,10 @@ pub(crate) fn view<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, Py
     let py = tensor.py();
     let inner = tensor.get().inner();
     expect_memory(py, inner)?;
-    // Left to NumPy where there are no elements, so that it sees a contiguous array.
+    // Without elements NumPy chooses the strides, so that the array counts as contiguous.
     let strides = Some(inner.layout().strides()).filter(|_| inner.numel() > 0);
     let flags = if inner.is_writable() { npyffi::NPY_ARRAY_WRITEABLE } else { 0 };
-    // SAFETY: the data are kept alive by the base, which is set before anybody else sees the array.
+    // SAFETY: the base keeps the data alive. It is set before the array is passed on.
     unsafe {
         let array = new_array(py, inner, strides, inner.data_ptr(), flags)?;
         let base = tensor.clone().into_any().into_ptr();
@@ -203,23 +204,23 @@ fn expect_memory(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
     tensor.expect_cpu("numpy").map_err(|error| crate::error::raise(py, &error))
 }
 
-/// Bytes up to which [`owned`] copies: NumPy keeps blocks of up to 1 KiB at hand, and copying that
-/// much takes 20 ns, but a tensor object to be the base of an array takes 150 ns.
+/// Bytes of the largest tensor that [`owned`] copies. NumPy caches blocks of up to 1 KiB, and
+/// copying that much takes 20 ns; a tensor object as the base of an array takes 150 ns.
 const COPIED: usize = 1 << 10;
 
-/// The elements of a small tensor in an array of their own, or `None` if it is not small. Nobody
-/// else has a handle to the tensor.
+/// The elements of a small tensor in a new array, or `None` if the tensor is not small. There must
+/// be no other handle to the tensor.
 pub(crate) fn owned<'py>(
     py: Python<'py>,
     tensor: &Tensor,
 ) -> PyResult<Option<Bound<'py, PyUntypedArray>>> {
     expect_memory(py, tensor)?;
     let len = tensor.numel().saturating_mul(tensor.dtype().size());
-    // What is foreign is a view of an argument, and must stay one.
+    // Foreign memory belongs to an argument of which the result is a view.
     if len > COPIED || tensor.is_foreign() || !tensor.is_contiguous() {
         return Ok(None);
     }
-    // SAFETY: without data NumPy makes its own, contiguous, for as many bytes as the tensor has.
+    // SAFETY: without data NumPy allocates a contiguous block of as many bytes as the tensor has.
     unsafe {
         let array = new_array(py, tensor, None, std::ptr::null_mut(), 0)?;
         let fields = &*npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr());
@@ -231,7 +232,7 @@ pub(crate) fn owned<'py>(
 /// An array of a tensor's dtype and shape.
 ///
 /// # Safety
-/// The data, unless they are null, have these strides, and outlive the array.
+/// The data are null, or have these strides and outlive the array.
 unsafe fn new_array<'py>(
     py: Python<'py>,
     like: &Tensor,
@@ -241,8 +242,8 @@ unsafe fn new_array<'py>(
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
     let descr = descr(py, like.dtype())?;
     let dims = like.shape();
-    // SAFETY: `descr` is given away, as the function asks; the dims and strides, which it only
-    // reads, outlive the call; sizes of tensors fit in an isize.
+    // SAFETY: the function takes ownership of `descr`. It only reads the dims and strides, which
+    // outlive the call. Sizes of tensors fit in an `isize`.
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -260,7 +261,7 @@ unsafe fn new_array<'py>(
     }
 }
 
-/// The same values in native byte order, as a fresh array.
+/// A new array of the same values in native byte order.
 pub(crate) fn to_native<'py>(
     array: &Bound<'py, PyUntypedArray>,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
@@ -269,10 +270,11 @@ pub(crate) fn to_native<'py>(
     Ok(array.call_method1(intern!(py, "astype"), (native,))?.cast_into()?)
 }
 
-/// `numpy.asarray`, which may call into any Python code.
+/// `numpy.asarray`. It may call any Python code.
 pub(crate) fn asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = object.py();
-    // SAFETY: a null descriptor lets NumPy choose; the result is a new reference or an error.
+    // SAFETY: with a null descriptor NumPy chooses the dtype. The result is a new reference or an
+    // error.
     unsafe {
         let flags = npyffi::NPY_ARRAY_ENSUREARRAY;
         let (any, context) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -281,11 +283,11 @@ pub(crate) fn asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     }
 }
 
-/// Whether an array is a masked one with a mask, whose data alone would mislead.
+/// Whether an array has a mask, so that its data must not be used without it.
 pub(crate) fn has_mask(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
     static MASKED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = array.py();
-    // SAFETY: any object may be asked for its type.
+    // SAFETY: this only reads the type of the object.
     if unsafe { npyffi::PyArray_CheckExact(py, array.as_ptr()) } != 0 {
         return Ok(false);
     }

@@ -1,4 +1,4 @@
-//! Threads and memory: how many, how much.
+//! The number of threads, and the memory pool.
 
 use inlay::MAX_THREADS;
 use pyo3::prelude::*;
@@ -18,8 +18,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Sets how many threads an operation may use. Results do not depend on it.
 ///
-/// The environment variable ``INLAY_NUM_THREADS`` sets it at the start; without it there is one
-/// thread a core.
+/// The environment variable ``INLAY_NUM_THREADS`` sets it at the start. The default is one thread
+/// per core.
 #[pyfunction]
 fn set_num_threads(n: &Bound<'_, PyAny>) -> PyResult<()> {
     let op = "set_num_threads";
@@ -36,16 +36,16 @@ fn set_num_threads(n: &Bound<'_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// How many threads an operation may use.
+/// The number of threads that an operation may use.
 #[pyfunction]
 fn get_num_threads() -> usize {
     inlay::num_threads()
 }
 
-/// What the memory pool holds and has done, as a dict.
+/// The statistics of the memory pool, as a dict.
 ///
-/// ``in_use``, ``peak``, ``cached`` and ``limit`` are bytes; ``fresh`` and ``reused`` count
-/// blocks taken from the system and blocks that served again. Blocks below 1 KiB are not counted.
+/// ``in_use``, ``peak``, ``cached`` and ``limit`` are in bytes. ``fresh`` and ``reused`` count the
+/// blocks that were allocated from the system and reused. Blocks below 1 KiB are not counted.
 #[pyfunction]
 fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let stats = inlay::memory_stats();
@@ -59,7 +59,7 @@ fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Returns memory that waits to be used again to the system, that of the GPU too.
+/// Returns the memory that is kept for reuse to the system, on the GPU as well.
 #[pyfunction]
 fn empty_cache(py: Python<'_>) {
     py.detach(|| {
@@ -69,7 +69,7 @@ fn empty_cache(py: Python<'_>) {
     });
 }
 
-/// Sets how many bytes may wait to be used again; what is above it goes back to the system.
+/// Sets how many bytes are kept for reuse. Memory above the limit is returned to the system.
 ///
 /// The environment variable ``INLAY_CACHE_LIMIT`` sets it at the start.
 #[pyfunction]

@@ -1,4 +1,5 @@
-//! Data without history: a layout over a buffer, of one dtype. What operations run on.
+//! The data of a tensor without its history: a buffer, a layout and a dtype. Operations run on
+//! arrays.
 
 use inlay_core::{DType, Dim, Error, Layout, Meta, Result, ShapeText};
 use smallvec::SmallVec;
@@ -6,7 +7,7 @@ use smallvec::SmallVec;
 use crate::device::{Device, current_device};
 use crate::memory::Buffer;
 
-/// Elements of one dtype that lie in a buffer as a layout says.
+/// Elements of one dtype in a buffer, at the positions that a layout gives.
 #[derive(Clone, Debug)]
 pub(crate) struct Array {
     pub(crate) buffer: Buffer,
@@ -15,7 +16,8 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Fresh, contiguous, of no particular value, on the current device: for calls without inputs.
+    /// A new contiguous array with unspecified values, on the current device: for calls without
+    /// inputs.
     pub(crate) fn new(op: &'static str, dtype: DType, shape: &[usize]) -> Result<Self> {
         Array::on(current_device(), op, dtype, shape)
     }
@@ -29,12 +31,12 @@ impl Array {
         shape: &[usize],
     ) -> Result<Self> {
         let layout = Layout::contiguous(op, shape, dtype.size())?;
-        // Layout has shown that the product fits.
+        // `Layout::contiguous` has checked that the product does not overflow.
         let buffer = Buffer::new(device, layout.numel() * dtype.size())?;
         Ok(Array { buffer, layout, dtype })
     }
 
-    /// As [`Array::new`], where `self` is.
+    /// As [`Array::new`], on the device of `self`.
     #[inline]
     pub(crate) fn beside(&self, op: &'static str, dtype: DType, shape: &[usize]) -> Result<Self> {
         Array::on(self.buffer.device(), op, dtype, shape)
@@ -51,7 +53,7 @@ impl Array {
         Array::on(self.buffer.device(), op, self.dtype, self.shape())
     }
 
-    /// The same bytes under another layout.
+    /// The same buffer with another layout.
     pub(crate) fn with_layout(&self, layout: Layout) -> Self {
         Array { layout, buffer: self.buffer.clone(), dtype: self.dtype }
     }
@@ -65,7 +67,7 @@ impl Array {
         Meta::known(self.dtype, self.shape())
     }
 
-    /// Fails unless the dtype and all known sizes are those of `meta`.
+    /// Fails unless the dtype and all known sizes of `meta` are equal.
     pub(crate) fn expect_meta(&self, op: &'static str, meta: &Meta) -> Result<()> {
         let known = |(dim, size): (&Dim, &usize)| dim.known().is_none_or(|known| known == *size);
         let same = self.dtype == meta.dtype
@@ -82,7 +84,7 @@ impl Array {
         self.layout.is_contiguous(self.dtype.size())
     }
 
-    /// Whether writing one may change what is read from the other.
+    /// Whether a write to one may change the elements of the other.
     pub(crate) fn overlaps(&self, other: &Array) -> bool {
         let empty = self.layout.numel() == 0 || other.layout.numel() == 0;
         (!empty || self.buffer.device() == Device::Gpu)
@@ -93,7 +95,7 @@ impl Array {
             )
     }
 
-    /// Fails unless every element may be written without touching another.
+    /// Fails unless the array is writable and no two elements share memory.
     pub(crate) fn expect_target(&self, op: &'static str, arg: &'static str) -> Result<()> {
         if !self.buffer.is_writable() {
             return Err(Error::ReadOnly { op, arg });

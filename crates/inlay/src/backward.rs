@@ -1,4 +1,4 @@
-//! Backward: walks the tape from results to leaves, each node once all of its users are done.
+//! Backward: walks the tape from results to leaves. A node is processed after all of its users.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -13,18 +13,18 @@ use crate::lock::lock;
 use crate::ops::{BACKWARD, GRAD};
 use crate::tape::{Edge, Hook, Leaf, NoGrad, Rule, TapeNode, is_grad_enabled};
 
-/// How [`Tensor::grad_of`] works.
+/// Options of [`Tensor::grad_of`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GradOptions {
-    /// Record the computation of the gradients, so that they can be differentiated themselves.
+    /// Record the computation of the gradients, so that they can be differentiated in turn.
     pub create_graph: bool,
-    /// Keep what backward needs, so that it can be done again; `create_graph` does so too.
+    /// Keep the saved values, so that backward can run again. `create_graph` implies this.
     pub retain_graph: bool,
-    /// Give `None` for an input on which the outputs don't depend, instead of an error.
+    /// Return `None` instead of an error for an input on which the outputs don't depend.
     pub allow_unused: bool,
 }
 
-/// A gradient that is being added up, in 32 bits for 16-bit floats.
+/// A sum of gradients. 16-bit floats are summed in 32 bits.
 struct Sum {
     total: Tensor,
     parts: usize,
@@ -45,10 +45,10 @@ impl Sum {
     }
 }
 
-/// What is known of a node during one backward.
+/// The state of a node during one backward.
 struct Visit {
     node: Arc<TapeNode>,
-    /// Users whose gradients are still to come.
+    /// Users that have not been processed yet.
     waiting: usize,
     sum: Option<Sum>,
 }
@@ -57,12 +57,12 @@ type Address = usize;
 
 #[derive(Default)]
 struct Pass {
-    /// Where gradients are wanted: these leaves and nodes, or all leaves.
+    /// The leaves and nodes whose gradients are wanted, or all leaves.
     targets: Option<HashSet<Address>>,
-    /// The nodes on the way there.
+    /// The nodes on a path to a target.
     nodes: HashMap<Address, Visit>,
     leaves: HashMap<Address, (Arc<Leaf>, Option<Sum>)>,
-    /// Gradients at nodes that were asked for, by their address.
+    /// Gradients of the nodes that were asked for, by address.
     caught: HashMap<Address, Option<Tensor>>,
 }
 
@@ -71,10 +71,10 @@ fn address<T>(of: &Arc<T>) -> Address {
 }
 
 impl Pass {
-    /// Finds the nodes below `roots` that lead to a target, and counts their users.
+    /// Finds the nodes between `roots` and the targets, and counts their users.
     fn explore(&mut self, roots: &[(Edge, Tensor)]) {
         let mut seen = HashSet::new();
-        // Each node is met twice: on the way down, and once all below it are known.
+        // A node is visited twice: before and after the nodes that it depends on.
         let mut stack: Vec<(Edge, bool)> =
             roots.iter().map(|(edge, _)| (edge.clone(), false)).collect();
         while let Some((edge, below_known)) = stack.pop() {
@@ -107,7 +107,8 @@ impl Pass {
         self.targets.as_ref().is_some_and(|targets| targets.contains(&address))
     }
 
-    /// Whether a gradient that goes there is wanted; of a node, once all below it are known.
+    /// Whether the gradient of this edge is wanted. For a node, all nodes that it depends on must
+    /// have been visited.
     fn wants(&self, edge: &Edge) -> bool {
         match edge {
             Edge::None => false,
@@ -182,10 +183,10 @@ impl Pass {
     }
 }
 
-/// The added-up gradient, in the tensor's dtype, after the hooks.
+/// The summed gradient in the tensor's dtype, after the hooks.
 fn finish(sum: Sum, hooks: &Mutex<Vec<Hook>>, dtype: DType) -> Result<Tensor> {
     let mut grad = sum.total.narrowed(dtype)?;
-    // Cloned, so that a hook may register another.
+    // Cloned, because a hook may register another hook.
     let hooks: Vec<Hook> = lock(hooks).clone();
     for hook in hooks {
         if let Some(other) = hook(&grad)? {
@@ -197,7 +198,7 @@ fn finish(sum: Sum, hooks: &Mutex<Vec<Hook>>, dtype: DType) -> Result<Tensor> {
     Ok(grad)
 }
 
-/// The gradient to start from: as given, or 1 for a single element.
+/// The gradient of an output: as given, or 1 for a single element.
 fn seed(operation: &'static Operation, output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
     let op = operation.name;
     match given {
@@ -207,7 +208,7 @@ fn seed(operation: &'static Operation, output: &Tensor, given: Option<&Tensor>) 
             grad.beside(op, "grad", output, "output")
         }
         None if output.meta().numel().is_none_or(|count| count == 1) => {
-            // Of open sizes it is seen when they come.
+            // With open sizes, this is checked when the program runs.
             let single: Dims = Dims::from_elem(Dim::Known(1), output.rank());
             let ones = output.filled(&output.dims(), true, output.dtype())?;
             ones.fitting(operation, "output", &single)
@@ -257,8 +258,8 @@ impl Tensor {
 
     /// Adds to the gradient of every leaf that this tensor was computed from.
     ///
-    /// `grad` is the gradient of this tensor, 1 if it has a single element. What the graph kept is
-    /// freed on the way unless `retain_graph`.
+    /// `grad` is the gradient of this tensor; the default is 1 for a single element. The saved
+    /// values of the graph are freed unless `retain_graph` is set.
     ///
     /// ```
     /// # use inlay::{DType, Tensor};
@@ -269,8 +270,8 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// A tensor without history, a gradient that does not fit, memory that a rule needs and that was
-    /// written in place since, a graph that was freed. Then no leaf has changed.
+    /// A tensor without history, a gradient of another shape or dtype, a saved value that was
+    /// written in place since, or a graph that was freed. In case of an error no leaf is changed.
     pub fn backward(&self, grad: Option<&Tensor>, retain_graph: bool) -> Result<()> {
         let op = "backward";
         let edge = expect_tracked(op, self)?;
@@ -285,22 +286,25 @@ impl Tensor {
             parts.push((leaf, part));
         }
         for (leaf, part) in parts {
-            // Under the lock, since another thread may be adding to the same leaf.
+            // Under the lock, because another thread may add to the same leaf.
             let mut collected = lock(&leaf.grad);
             *collected = Some(match &*collected {
                 Some(old) => old.add(&part.widened()?)?,
-                // A rule may hand on a view of what it got; the collected gradient is its own.
+                // A rule may return a view of its argument. The collected gradient must have its
+                // own memory.
                 None => part.copy()?.widened()?,
             });
         }
         Ok(())
     }
 
-    /// The gradients of `outputs` with respect to `inputs`, without touching what leaves have
-    /// collected. `seeds` are the gradients of the outputs, as in [`Tensor::backward`].
+    /// The gradients of `outputs` with respect to `inputs`. The gradients that leaves have
+    /// collected are not changed. `seeds` are the gradients of the outputs, as in
+    /// [`Tensor::backward`].
     ///
     /// # Errors
-    /// As [`Tensor::backward`]; also inputs on which the outputs don't depend, unless allowed.
+    /// As [`Tensor::backward`], and inputs on which the outputs don't depend, unless this is
+    /// allowed.
     pub fn grad_of(
         outputs: &[&Tensor],
         inputs: &[&Tensor],

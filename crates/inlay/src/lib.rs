@@ -8,11 +8,11 @@
 //! let index = Tensor::from_slice(&[2i64, 0, 2], &[3])?;
 //! let updates = Tensor::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
 //!
-//! // Overwriting, the last write to a place wins.
+//! // When overwriting, the last write to a place wins.
 //! let last = x.scatter(&index, &updates, Scatter::overwrite())?;
 //! assert_eq!(last.to_vec::<f32>()?, [2.0, 10.0, 3.0]);
 //!
-//! // Reducing, places that the index names become the reduction of their updates.
+//! // When reducing, a place that the index names becomes the reduction of its updates.
 //! let sums = x.scatter(&index, &updates, Scatter::reduce(Reduce::Sum))?;
 //! assert_eq!(sums.to_vec::<f32>()?, [2.0, 10.0, 4.0]);
 //! # Ok::<(), inlay::Error>(())
@@ -49,7 +49,7 @@ pub use device::{
     Device, DeviceInfo, current_device, devices, set_device, switch_device, synchronize,
     with_device,
 };
-pub use graph::{Jit, Plan, Program, jit};
+pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, jit};
 pub use half::{bf16, f16};
 pub use inlay_core::{
     DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, Slice, Symbol,
@@ -73,8 +73,9 @@ pub use site::{named, set_site};
 pub use tape::{NoGrad, is_grad_enabled};
 pub use tensor::Tensor;
 
-/// The examples of the README run as tests.
+/// The Rust examples of the README and of the pages under docs/ run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/static.md")]
+#[doc = include_str!("../../../docs/gradients.md")]
 struct Readme;

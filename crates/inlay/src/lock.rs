@@ -1,4 +1,4 @@
-//! Locks that outlive a panic: what they guard is whole between any two statements.
+//! Locks that ignore poisoning: a panic can not leave the data that they guard in an invalid state.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! The memory of an array, on whichever device it is.
+//! The memory of an array on any device.
 
 use inlay_core::{Layout, Result, Versions};
 
@@ -12,7 +12,7 @@ pub(crate) enum Buffer {
     Gpu(inlay_gpu::Buffer),
 }
 
-/// Asks whichever buffer it is.
+/// Calls a method of the buffer of either device.
 macro_rules! either {
     ($this:expr, $buffer:ident => $answer:expr) => {
         match $this {
@@ -24,7 +24,7 @@ macro_rules! either {
 }
 
 impl Buffer {
-    /// `len` bytes of no particular value.
+    /// `len` bytes with unspecified values.
     #[inline]
     pub(crate) fn new(device: Device, len: usize) -> Result<Self> {
         match device {
@@ -36,7 +36,7 @@ impl Buffer {
         }
     }
 
-    /// No bytes, shared by all who have none.
+    /// An empty buffer, which all empty arrays share.
     pub(crate) fn nothing() -> Self {
         Buffer::Cpu(inlay_cpu::Buffer::nothing())
     }
@@ -50,7 +50,7 @@ impl Buffer {
         }
     }
 
-    /// The CPU's buffer, for its kernels, which see no other.
+    /// The CPU buffer. Panics for a GPU buffer; CPU kernels are called only for CPU buffers.
     #[inline]
     pub(crate) fn cpu(&self) -> &inlay_cpu::Buffer {
         match self {
@@ -60,7 +60,7 @@ impl Buffer {
         }
     }
 
-    /// The GPU's buffer, for its kernels, which see no other.
+    /// The GPU buffer. Panics for a CPU buffer; GPU kernels are called only for GPU buffers.
     #[cfg(feature = "gpu")]
     pub(crate) fn gpu(&self) -> &inlay_gpu::Buffer {
         match self {
@@ -69,7 +69,7 @@ impl Buffer {
         }
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         either!(self, buffer => buffer.len())
@@ -86,19 +86,19 @@ impl Buffer {
         self.versions().current()
     }
 
-    /// Counts a write in place, and whether a gradient goes through it.
+    /// Counts a write in place. `recorded` says whether it was recorded for a gradient.
     #[inline]
     pub(crate) fn count_write(&self, recorded: bool) {
         self.versions().count_write(recorded);
     }
 
-    /// The version of the last write that a gradient goes through, or 0.
+    /// The version of the last write that was recorded for a gradient, or 0.
     #[inline]
     pub(crate) fn recorded_version(&self) -> u64 {
         self.versions().recorded()
     }
 
-    /// A number that differs between buffers that live at the same time.
+    /// A number that is unique among the buffers that exist.
     #[inline]
     fn id(&self) -> usize {
         either!(self, buffer => buffer.id())
@@ -126,7 +126,7 @@ impl Buffer {
         }
     }
 
-    /// Whether the bytes belong to somebody else.
+    /// Whether the bytes belong to another library.
     pub(crate) fn is_foreign(&self) -> bool {
         match self {
             Buffer::Cpu(buffer) => buffer.is_foreign(),
@@ -135,7 +135,7 @@ impl Buffer {
         }
     }
 
-    /// The address of the first byte, null where the CPU has none.
+    /// The address of the first byte; null for a GPU buffer.
     pub(crate) fn as_ptr(&self) -> *mut u8 {
         match self {
             Buffer::Cpu(buffer) => buffer.as_ptr(),
@@ -144,8 +144,9 @@ impl Buffer {
         }
     }
 
-    /// Whether two views, each a layout and its element size, lie in overlapping ranges; on a GPU
-    /// all of a buffer is one, as a kernel can't read and write it at once.
+    /// Whether two views, each a layout and an element size, are in overlapping address ranges. On
+    /// a GPU the range is the whole buffer, because a kernel can't read and write one buffer at
+    /// once.
     #[inline]
     pub(crate) fn overlaps(
         &self,

@@ -1,4 +1,4 @@
-//! Plain numbers: weakly typed until a tensor's dtype takes them.
+//! Plain numbers: they take the dtype of the tensor that they are used with.
 
 use inlay_core::{DType, Error, Kind, Layout, Result};
 use inlay_cpu::Element;
@@ -9,8 +9,8 @@ use crate::Tensor;
 use crate::array::Array;
 use crate::memory::Buffer;
 
-/// A number that becomes an element of whatever dtype it meets, if that loses no kind: a bool fits
-/// everywhere, an integer in every number it is in range of, a float in floats and complex numbers.
+/// A number that takes any dtype of the same or a wider kind. A bool fits every dtype, an integer
+/// every number type that has its value in range, and a float the float and complex types.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Scalar {
@@ -21,7 +21,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The dtype that the number has as a tensor where nothing else says one: floats are single.
+    /// The default dtype of the number as a tensor. Floats become `float32`.
     pub fn dtype(self) -> DType {
         match self {
             Scalar::Bool(_) => DType::Bool,
@@ -57,7 +57,7 @@ impl Scalar {
         }
     }
 
-    /// As a complex number from which `dtype` rounds once.
+    /// The number as a complex number, such that a conversion to `dtype` rounds only once.
     fn complex(self, dtype: DType) -> Complex64 {
         match self {
             Scalar::Float(value) => value.into(),
@@ -67,7 +67,7 @@ impl Scalar {
         }
     }
 
-    /// A 0-D tensor of `dtype`; `op` and `arg` are for the error.
+    /// A 0-D tensor of `dtype`. Errors name `op` and `arg`.
     pub(crate) fn to_tensor(
         self,
         op: &'static str,
@@ -110,7 +110,7 @@ impl Scalar {
     }
 }
 
-/// On the CPU, from where it goes along with tensors on any device.
+/// The tensor is on the CPU. As plain data it can be used with tensors on any device.
 fn single<T: Element>(value: T) -> Result<Tensor> {
     let buffer = Buffer::Cpu(inlay_cpu::Buffer::single(value)?);
     let layout = Layout::contiguous("scalar", &[], T::DTYPE.size())?;

@@ -1,4 +1,4 @@
-//! Where a node comes from: the name that its call was given, and the user's line.
+//! Where a node comes from: the name of its call, and the line of the user's code.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -8,13 +8,13 @@ use inlay_core::Error;
 
 thread_local! {
     static NAME: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
-    /// The operation that is being made of several.
+    /// The composite operation that is running.
     static WITHIN: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
 static SITE: OnceLock<fn() -> Option<String>> = OnceLock::new();
 
-/// Calls `work`; the nodes that it adds to programs have `name`.
+/// Calls `work`. Nodes that it adds to programs get this name.
 ///
 /// ```
 /// # use inlay::{DType, Program, named};
@@ -35,26 +35,31 @@ pub fn named<R>(name: &str, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Calls `work`, which makes one operation of several; without another name its nodes have `op`.
+/// Calls `work`, which runs the operations that `op` is composed of. Their nodes get the name `op`
+/// unless they have another.
 pub(crate) fn within<R>(op: &'static str, work: impl FnOnce() -> R) -> R {
-    let before = WITHIN.replace(Some(op));
-    let result = work();
-    WITHIN.set(before);
-    result
+    struct Restore(Option<&'static str>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            WITHIN.set(self.0);
+        }
+    }
+    let _restore = Restore(WITHIN.replace(Some(op)));
+    work()
 }
 
-/// Says how to find the line of the user's code that is being called, for languages that call in.
-/// The first one stays.
+/// Sets the function that finds the line of the user's code, for languages that call into this
+/// library. Only the first call has an effect.
 pub fn set_site(find: fn() -> Option<String>) {
     SITE.get_or_init(|| find);
 }
 
-/// Where this library's own code lies.
+/// The folder of this library's own code.
 fn own_folder() -> &'static str {
     file!().trim_end_matches("site.rs")
 }
 
-/// What is known of the call that is being made.
+/// The name and the line of a call.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Site {
     pub(crate) name: Option<Arc<str>>,
@@ -62,7 +67,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Of the call that the code at `caller` makes, if that is the user's.
+    /// The site of the current call. `caller` gives the line if it is not in this library.
     pub(crate) fn now(caller: &Location<'_>) -> Self {
         let name = NAME.with(|name| name.borrow().clone());
         let name = name.or_else(|| WITHIN.get().map(Arc::from));
@@ -77,7 +82,7 @@ impl Site {
         Site { name, line: line.map(Into::into) }
     }
 
-    /// The error of a node, with what is known of where it comes from.
+    /// Adds the name and the line, if known, to the error of a node.
     pub(crate) fn locate(&self, error: Error) -> Error {
         match self.text() {
             Some(node) => Error::AtNode { node, error: Box::new(error) },
@@ -92,5 +97,22 @@ impl Site {
             (Some(name), None) => Some(name),
             (None, line) => line.as_ref().map(|line| line.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A caller such as Python may catch the panic and go on.
+    #[test]
+    fn a_panic_restores_the_name_and_the_operation() {
+        let panicked = std::panic::catch_unwind(|| {
+            named("inner", || within("scatter", || panic!("on purpose")));
+        });
+        assert!(panicked.is_err());
+        assert!(Site::now(Location::caller()).name.is_none());
+        let site = within("gather", || Site::now(Location::caller()));
+        assert_eq!(site.name.as_deref(), Some("gather"));
     }
 }

@@ -10,25 +10,25 @@ use crate::symbolic::Symbolic;
 use crate::tape::History;
 use crate::{Scalar, device};
 
-/// A handle to elements of one dtype, in a shape.
+/// A handle to elements of one dtype and a shape.
 #[derive(Clone)]
 pub struct Tensor(Arc<Inner>);
 
 struct Inner {
-    /// The elements; of a symbolic tensor, sizes alone, over no memory.
+    /// The elements. A symbolic tensor has only sizes here, without memory.
     array: Array,
     history: History,
     symbolic: Option<Box<Symbolic>>,
-    /// Whether it is data that has no place of its own; see [`Tensor::plain`].
+    /// Whether it is data without a device of its own; see [`Tensor::plain`].
     plain: bool,
 }
 
-/// A handle that does not keep its tensor.
+/// A handle that does not keep its tensor alive.
 #[derive(Clone)]
 pub(crate) struct WeakTensor(Weak<Inner>);
 
 impl WeakTensor {
-    /// Whether it is of that tensor.
+    /// Whether it is a handle to that tensor.
     pub(crate) fn is(&self, tensor: &Tensor) -> bool {
         std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&tensor.0))
     }
@@ -49,8 +49,8 @@ impl Tensor {
         Tensor(Arc::new(Inner { array, history, symbolic: Some(Box::new(symbolic)), plain: false }))
     }
 
-    /// The same as plain data, for callers to whom an array or a list is no tensor: it goes along with
-    /// tensors on any device, as a number does.
+    /// Marks the tensor as plain data, such as an array or a list of another language. Plain data
+    /// can be used with tensors on any device, as numbers can.
     #[must_use]
     pub fn plain(mut self) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.0) {
@@ -63,7 +63,7 @@ impl Tensor {
         self.0.plain
     }
 
-    /// The same elements or value, now, with another history.
+    /// A tensor with the same elements or value, and another history.
     pub(crate) fn again(&self, history: History) -> Self {
         match self.symbolic() {
             Some(symbolic) => Tensor::of_value(symbolic.again(), history),
@@ -75,17 +75,17 @@ impl Tensor {
         self.0.symbolic.as_deref()
     }
 
-    /// A number that no other living tensor has.
+    /// A number that is unique among the tensors that exist.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// A handle that does not keep the tensor.
+    /// A handle that does not keep the tensor alive.
     pub(crate) fn downgrade(&self) -> WeakTensor {
         WeakTensor(Arc::downgrade(&self.0))
     }
 
-    /// Whether both touch overlapping memory.
+    /// Whether the memory of both overlaps.
     pub(crate) fn overlaps(&self, other: &Tensor) -> bool {
         !self.is_symbolic() && !other.is_symbolic() && self.array().overlaps(other.array())
     }
@@ -98,7 +98,7 @@ impl Tensor {
         &self.0.history
     }
 
-    /// A tensor of `values`, in row-major order, in a shape of just as many elements.
+    /// A tensor of a shape from its elements in row-major order.
     ///
     /// # Errors
     /// A shape of another number of elements.
@@ -115,8 +115,8 @@ impl Tensor {
         Ok(Tensor::from_array(array))
     }
 
-    /// A 0-D tensor of a plain number, on the CPU, from where it goes along with tensors on any device.
-    /// `op` and `arg` say in an error whose number it was.
+    /// A 0-D tensor of a plain number. It is on the CPU, and can be used with tensors on any
+    /// device. Errors name `op` and `arg`.
     ///
     /// # Errors
     /// A number that the dtype does not take.
@@ -150,7 +150,7 @@ impl Tensor {
         }
     }
 
-    /// The sizes, of which those of a symbolic tensor may be symbols.
+    /// The sizes. Those of a symbolic tensor may be symbols.
     pub(crate) fn dims(&self) -> Dims {
         self.meta().shape
     }
@@ -161,7 +161,7 @@ impl Tensor {
         self.symbolic().is_some()
     }
 
-    /// Fails unless the tensor has elements; `op` is what asks for them.
+    /// Fails unless the tensor has elements. The error names `op`.
     ///
     /// # Errors
     /// A symbolic tensor.
@@ -179,31 +179,31 @@ impl Tensor {
         self.array().dtype
     }
 
-    /// What stands in [`Tensor::shape`] for a size that is not known yet.
+    /// The entry of [`Tensor::shape`] for a size that is not known yet.
     pub const UNKNOWN: usize = usize::MAX;
 
-    /// The sizes. A symbolic tensor has [`Tensor::UNKNOWN`] for those that are not known yet;
-    /// [`Tensor::meta`] tells them apart.
+    /// The sizes. A symbolic tensor has [`Tensor::UNKNOWN`] for a size that is not known yet;
+    /// [`Tensor::meta`] has its symbol.
     pub fn shape(&self) -> &[usize] {
         self.array().shape()
     }
 
-    /// Where the elements lie: shape, byte strides, and the byte offset in their memory.
+    /// Shape, strides in bytes, and the offset in bytes of the first element.
     pub fn layout(&self) -> &Layout {
         &self.array().layout
     }
 
-    /// How many dimensions.
+    /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.array().layout.rank()
     }
 
-    /// How many elements.
+    /// The number of elements.
     pub fn numel(&self) -> usize {
         self.array().layout.numel()
     }
 
-    /// Whether the elements lie row-major without gaps.
+    /// Whether the elements are contiguous in row-major order.
     pub fn is_contiguous(&self) -> bool {
         self.array().is_contiguous()
     }
@@ -221,7 +221,7 @@ impl std::fmt::Debug for Tensor {
                 let Meta { dtype, shape } = symbolic.meta();
                 write!(f, "Tensor(symbolic, shape={}, dtype={dtype})", ShapeText::of(shape))
             }
-            None => f.write_str(&crate::format::text(self)),
+            None => crate::format::write(self, f),
         }
     }
 }

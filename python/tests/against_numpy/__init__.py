@@ -1,7 +1,6 @@
-"""Inlay against the real NumPy, on every operation that NumPy can express.
+"""Inlay against NumPy, for every operation that NumPy can express.
 
-Shapes of every rank from 0 to 6, in memory of every kind: transposed, backwards, with gaps, off its
-alignment, stretched over one element. Each call is made with arrays and with tensors, and in place
-where there is a twin that writes. Results agree bit for bit. Where NumPy differs by choice, a test
-shows what each of them does and says why.
+Shapes have ranks from 0 to 6. Memory is transposed, reversed, strided, unaligned, or broadcast.
+Each call is made with arrays and with tensors, and in place if there is an in-place form. Results
+are equal bit for bit. Where NumPy differs by choice, a test shows both results and says why.
 """

@@ -1,4 +1,4 @@
-"""How a call is compared with what NumPy said."""
+"""Comparison of a call with the result of NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def quiet_everywhere(quiet) -> None:
 
 @pytest.fixture
 def agree(rng) -> Callable[..., None]:
-    """Calls an operation in every way, and compares what comes with what NumPy said."""
+    """Calls an operation in every way, and compares the results with that of NumPy."""
 
     def compare(
         name: str,

@@ -1,4 +1,4 @@
-"""What the tests against NumPy share: dtypes, and reductions into places by `ufunc.at`."""
+"""Helpers of the tests against NumPy: dtypes, and reductions into places by `ufunc.at`."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def reduced(
         return wide.astype(x.dtype)
     out = x.copy()
     if not include_self:
-        # The first that comes takes the place of the old value. To start from 0 would lose the
-        # sign of a sum of -0.0.
+        # The first update replaces the old value. Starting from 0 would lose the sign of a sum
+        # of -0.0.
         first = np.unique(index, return_index=True)[1]
         out[index[first]] = updates[first]
         rest = np.delete(np.arange(len(index)), first)

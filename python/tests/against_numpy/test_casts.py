@@ -37,7 +37,7 @@ def castable(rng: np.random.Generator, dtype: str, to: str, shape: Any) -> np.nd
 @each_dtype
 def test_cast(rng, agree, dtype, to) -> None:
     if dtype in COMPLEXES and to not in ("bool", *COMPLEXES):
-        # By choice: NumPy drops the imaginary part with a warning, Inlay has you say which part.
+        # By choice: NumPy drops the imaginary part with a warning; Inlay asks which part is meant.
         # (ml_dtypes drops it without one.)
         ignored = pytest.warns(np.exceptions.ComplexWarning)
         with contextlib.nullcontext() if to == "bfloat16" else ignored:
@@ -117,8 +117,8 @@ def test_arange(rng, dtype) -> None:
 
 
 def test_arange_rounds_each_number_once() -> None:
-    # By choice: NumPy's step is what is left of it after `(start + step) - start`, an error that
-    # grows along the way. Inlay's numbers are `start + i * step`.
+    # By choice: NumPy's step is `(start + step) - start`, whose rounding error grows with i.
+    # Inlay's numbers are `start + i * step`.
     exact = np.array([1.0 + i * 0.1 for i in range(10)])
     assert_bits(inlay.arange(1.0, 2.0, 0.1, dtype="float64").numpy(), exact)
     theirs = np.arange(1.0, 2.0, 0.1)

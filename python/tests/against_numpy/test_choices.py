@@ -12,7 +12,7 @@ from .support import each_dtype
 
 
 def test_a_short_source_is_refused() -> None:
-    # By choice: np.place starts over with its values, which hides a mask that was too large.
+    # By choice: np.place repeats its values, which hides a mask that is too large.
     x, mask, source = np.zeros(5), np.ones(5, bool), np.array([1.0, 2.0])
     theirs = x.copy()
     np.place(theirs, mask, source)
@@ -20,7 +20,8 @@ def test_a_short_source_is_refused() -> None:
     with pytest.raises(ValueError, match="source has 2 elements, mask selects 5"):
         inlay.masked_scatter_(x, mask, source)
     assert x.tolist() == [0] * 5
-    # A boolean assignment refuses it as well, and a long source too; Inlay ignores the rest of it.
+    # A boolean assignment refuses both a short and a long source. Inlay ignores the rest of a
+    # long one.
     for wrong in (source, np.arange(9.0)):
         with pytest.raises(ValueError, match="cannot assign"):
             theirs[mask] = wrong

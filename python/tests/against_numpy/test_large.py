@@ -1,4 +1,4 @@
-"""Sizes at which work is shared among threads, against NumPy."""
+"""Sizes at which several threads work, against NumPy."""
 
 from __future__ import annotations
 

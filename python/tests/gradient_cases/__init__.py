@@ -1,7 +1,7 @@
 """The cases of the numerical check of gradients.
 
-Each draws inputs and gives a function of them, and its in-place twin if it has one, which writes
-into its first argument.
+Each draws inputs and returns a function of them, and the in-place form of it, if there is one,
+which writes into its first argument.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a case is: a function of drawn inputs, and its in-place twin if it has one."""
+"""A case: a function of random inputs, and its in-place form if there is one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def case(name: str, real_only: bool = False) -> Callable[[Callable[[Draw], Case]
 
 
 def written(draw: Draw, x: np.ndarray, y: np.ndarray, name: str, **options: Any) -> Case:
-    """A write `name(x, **options, y)` with a twin."""
+    """A write `name(x, **options, y)` that has an in-place form."""
     op, twin = getattr(inlay, name), getattr(inlay, name + "_")
     source = options.pop("source")
     return Case(

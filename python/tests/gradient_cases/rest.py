@@ -140,6 +140,6 @@ for _sign in ["+", "-", "*", "/"]:
             "*": (operator.mul, operator.imul),
             "/": (operator.truediv, operator.itruediv),
         }[sign]
-        # The other operand wants no gradient; where it does, see the tests of in-place rules.
+        # The other operand requires no gradient. The tests of in-place rules have the other case.
         other = draw.numbers(3)
         return Case(lambda x: out(x, other), [draw.numbers(2, 3)], lambda x: op(x, other))

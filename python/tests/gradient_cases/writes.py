@@ -84,7 +84,7 @@ def along_axis_case(draw: Draw, reduce: str, include_self: bool, broadcast: bool
     if broadcast:
         index = [1 if draw.rng.random() < 0.3 else size for size in entries]
         index[axis] = count
-        # What stretches from 1 to 0 is empty as well.
+        # A size that broadcasts from 1 to 0 is empty, too.
         values = [1 if draw.rng.random() < 0.3 else size for size in entries]
     else:
         index = [int(draw.rng.integers(0, size + 1)) for size in entries]
@@ -215,7 +215,7 @@ for _accumulate in [True, False]:
         entries = (2, 3) if min(shape[:depth]) else (2, 0)
         indices = [draw.index(size, *entries) for size in shape[:depth]]
         if depth > 1 and min(shape[:depth]):
-            indices[0] = indices[0][:1]  # stretches
+            indices[0] = indices[0][:1]  # broadcasts
         value = draw.numbers(*draw.broadcastable(entries + shape[depth:]))
         options = {"indices": indices, "accumulate": accumulate}
         return written(draw, draw.numbers(*shape), value, "index_put", source="value", **options)

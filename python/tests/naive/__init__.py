@@ -1,7 +1,7 @@
-"""Naive reference implementations of every operation: loops over elements, no cleverness.
+"""Naive reference implementations of every operation: plain loops over elements.
 
-They are the oracle of the tests, so they are written to be obviously right rather than fast.
-Same signatures as in `inlay`, NumPy arrays in, a fresh array out; nothing is done in place.
+The tests compare with them, so they are written to be obviously right rather than fast. They have
+the signatures of `inlay`, take NumPy arrays, and return a new array.
 """
 
 # ruff: noqa: F401, F403  (the names are for those who import this)

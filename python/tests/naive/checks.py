@@ -1,4 +1,4 @@
-"""Checks that operations share, and how they name places."""
+"""Checks that operations share, and the places that an index names."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def place(op: str, name: str, value: int, axis: int, size: int) -> int:
 
 
 def places(op: str, index: Array, axis: int, size: int) -> Array:
-    """The index with its range checked and its negatives counted from the end."""
+    """The index as positions from the front, after a check of its range."""
     check_kind(op, "index", index, "integer")
     out = np.zeros(index.shape, np.int64)
     for p in np.ndindex(index.shape):
@@ -74,7 +74,7 @@ def places(op: str, index: Array, axis: int, size: int) -> Array:
 def flat_index(
     op: str, x: Array, index: Array, axis: int, ranks: Sequence[int] = (1,)
 ) -> tuple[int, list[int]]:
-    """What scatter, index_select and index_fill ask of x, axis and an index that names rows."""
+    """The checks of scatter, index_select and index_fill for x, axis and a row index."""
     check_rank(op, "x", x, 1)
     axis = check_axis(op, axis, x.ndim)
     check_shape(op, "index", index, f"rank {' or '.join(map(str, ranks))}", index.ndim in ranks)
@@ -82,7 +82,7 @@ def flat_index(
 
 
 def element_index(op: str, x: Array, index: Array, axis: int, broadcast: bool) -> tuple[int, Array]:
-    """What put_along_axis and take_along_axis ask of x, axis and an index of x's rank."""
+    """The checks of put_along_axis and take_along_axis for x, axis and an index of x's rank."""
     check_rank(op, "x", x, 1)
     axis = check_axis(op, axis, x.ndim)
     check_shape(op, "index", index, f"rank {x.ndim}", index.ndim == x.ndim)
@@ -128,7 +128,7 @@ def swap_in(position: Position, axis: int, value: int) -> Position:
 
 
 def write(x: Array, writes: list[tuple[Position, Any]], how: str, include_self: bool) -> Array:
-    """`x` after the writes: each place named becomes the reduction of what was sent there."""
+    """`x` after the writes. Each named place becomes the reduction of its updates."""
     sent: dict[Position, list[Any]] = {}
     for position, number in writes:
         sent.setdefault(position, [x[position]] if include_self else []).append(number)

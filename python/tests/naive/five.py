@@ -39,7 +39,7 @@ def triangle(op: str, row: Any, col: Any, offset: Any, dtype: Any) -> Array:
     want = INT64 if dtype is None else dtype_named(op, dtype)
     if kind(want) != "integer":
         raise TypeError(f"{op}: dtype is {want}, expected an integer dtype")
-    # Only the rows and columns that the triangle touches are visited: there may be 2**63 others.
+    # Only the rows and columns of the triangle are visited. There may be 2**63 others.
     lower = op == "tril_indices"
     rows = range(max(0, -offset), row) if lower else range(min(row, col - offset))
     if len(rows) > 2**20 and col > 2**20:
@@ -57,7 +57,7 @@ def triangle(op: str, row: Any, col: Any, offset: Any, dtype: Any) -> Array:
 def diagonal_map(
     op: str, name: str, x: Array, offset: int, axis1: int, axis2: int
 ) -> tuple[list[int], dict[Position, Position]]:
-    """The diagonal's shape, and from each position in it the position in `x`."""
+    """The shape of the diagonal, and for each position in it the position in `x`."""
     check_rank(op, name, x, 2)
     check_integers(op, offset=offset)
     axis1, axis2 = check_axis(op, axis1, x.ndim, "axis1"), check_axis(op, axis2, x.ndim, "axis2")
@@ -149,7 +149,7 @@ def scatter(
 def writes_of_rows(
     op: str, x: Array, index: Array, axis: int, name: str, updates: Array
 ) -> list[tuple[Position, Any]]:
-    """What goes where if `updates[i]` goes to the row that `index[i]` names."""
+    """Pairs of a place and an update, where `updates[i]` goes to row `index[i]`."""
     axis, rows = flat_index(op, x, index, axis, ranks=(0, 1))
     check_same_dtype(op, name, updates, x)
     if index.ndim == 0:

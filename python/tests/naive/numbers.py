@@ -1,4 +1,4 @@
-"""Dtypes, and what becomes of single numbers: conversions, and reductions in order."""
+"""Dtypes, conversions of single numbers, and reductions in order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import ml_dtypes  # noqa: F401  (makes NumPy know "bfloat16")
+import ml_dtypes  # noqa: F401  (registers "bfloat16" with NumPy)
 import numpy as np
 
 Array = np.ndarray
@@ -51,7 +51,7 @@ def rounded(value: float, dtype: np.dtype) -> Any:
             return guess
         infinity = dtype.type(math.inf)
         near = [guess, np.nextafter(guess, infinity), np.nextafter(guess, -infinity)]
-    beyond = 2**16 if dtype == DTYPES["float16"] else 2**128  # where infinity would stand
+    beyond = 2**16 if dtype == DTYPES["float16"] else 2**128  # the value in place of infinity
 
     def error(number: Any) -> tuple[Fraction, int]:
         exact = math.copysign(min(abs(float(number)), beyond), float(number))
@@ -110,7 +110,7 @@ def product(a: Any, b: Any) -> Any:
 
 
 def reduction(numbers: Sequence[Any], how: str, dtype: np.dtype) -> Any:
-    """One or more numbers of `dtype` made one, in order."""
+    """The reduction of one or more numbers of `dtype`, in order."""
     if how == "assign":
         return numbers[-1]
     if kind(dtype) == "bool":

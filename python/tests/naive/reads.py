@@ -63,7 +63,7 @@ def half(op: str, x: Array, keep: Callable[[int, int], bool]) -> Array:
     return out
 
 
-# Slicing. NumPy says what a key means, but for the errors: it is asked about positions in `x`.
+# Slicing. NumPy resolves a key, except for errors: the key is applied to an array of positions.
 
 
 def selected(op: str, x: Array, key: tuple) -> Array:

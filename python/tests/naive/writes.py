@@ -100,7 +100,7 @@ def index_put(x: Array, indices: Sequence[Array], value: Array, accumulate: bool
 
 
 def writes_nd(index: Array, updates: Array) -> list[tuple[Position, Any]]:
-    """What goes where if the last axis of a checked index lists places on the first axes."""
+    """Pairs of a place and an update, where the last axis of an index lists places."""
     lead = index.ndim - 1
     return [((*index[p[:lead]].tolist(), *p[lead:]), updates[p]) for p in np.ndindex(updates.shape)]
 

@@ -1,4 +1,4 @@
-"""The peers are imported here once, so that what they warn of at import is no error of a test."""
+"""Imports the peers once, so that their warnings at import do not fail a test."""
 
 from __future__ import annotations
 

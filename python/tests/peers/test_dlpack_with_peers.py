@@ -1,4 +1,4 @@
-"""Memory shared with PyTorch and Paddle: no copy on the way in, none on the way back."""
+"""Memory shared with PyTorch and Paddle without a copy, in both directions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from naive import DTYPES
 
 import inlay
 
-# Paddle keeps no unsigned integers but uint8.
+# Paddle has no unsigned integers except uint8.
 PADDLE_KNOWS = [name for name in DTYPES if name not in ("uint16", "uint32", "uint64")]
 
 

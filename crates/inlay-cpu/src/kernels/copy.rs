@@ -2,7 +2,8 @@
 
 use super::tiles::Tiles;
 use crate::number::dispatch_width;
-use crate::stream::{self, STREAM};
+use crate::stream;
+use crate::tuning::STREAM;
 use crate::walk::Walk;
 use crate::{Dst, Src, threads};
 
@@ -30,7 +31,7 @@ const SMALL: usize = 4 << 10;
 
 /// Writes every element of `src` to the same index of `dst`.
 pub fn copy(dst: Dst<'_>, src: Src<'_>) {
-    copy_with(STREAM, dst, src);
+    copy_with(STREAM.get(), dst, src);
 }
 
 /// [`copy`], streaming results of at least `stream` bytes.

@@ -13,8 +13,8 @@ use inlay_core::DType;
 use smallvec::{SmallVec, smallvec};
 
 use super::positions::{IndexValue, Positions, from_front, is_inside};
-use super::reducer::prefetch;
 use crate::Src;
+use crate::arch::{self, IndexBlock};
 use crate::number::dispatch;
 
 /// Entries that are listed at a time: the lists stay in the first cache, and the entries' values
@@ -145,18 +145,22 @@ impl List {
         (ahead, step): (*const u8, isize),
     ) -> bool {
         assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "a block and a range");
-        let mut start = 0;
-        (self.len, self.all) = (0, false);
-        let mut bad = false;
-        // SAFETY: the caller's promise, and the features are there.
+        let block = IndexBlock {
+            values: values.from,
+            len: values.len,
+            size,
+            own: own.clone(),
+            data: (ahead, step),
+            next: BLOCK,
+        };
+        let (places, beside) = (self.places.as_mut_ptr().cast(), self.beside.as_mut_ptr().cast());
+        // SAFETY: the caller's promise; both lists have room for a block and 16 more.
         unsafe {
-            #[cfg(target_arch = "x86_64")]
-            if has_avx512() {
-                (start, bad) = self.fill_avx512::<WORDS>(values, size, own, (ahead, step));
-            }
-            bad |= self.fill_plain::<WORDS>(values, start, size, own, ahead.cast());
+            let listed = arch::list_owned::<WORDS>(block, places, beside);
+            (self.len, self.all) = (listed.len, false);
+            let outside = self.fill_plain::<WORDS>(values, listed.done, size, own, ahead.cast());
+            !(listed.outside | outside)
         }
-        !bad
     }
 
     /// # Safety
@@ -185,54 +189,6 @@ impl List {
         bad
     }
 
-    /// Eight entries at a time; gives how many were done, and whether one is out of range.
-    ///
-    /// # Safety
-    /// As for [`List::fill_by`].
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
-    unsafe fn fill_avx512<const WORDS: bool>(
-        &mut self,
-        values: Values<'_>,
-        size: usize,
-        own: &Range<usize>,
-        (ahead, step): (*const u8, isize),
-    ) -> (usize, bool) {
-        use std::arch::x86_64::*;
-        let whole = values.len / 8 * 8;
-        let (size, first) = (_mm512_set1_epi64(size as i64), _mm512_set1_epi64(own.start as i64));
-        let count = _mm512_set1_epi64(own.len() as i64);
-        let mut numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-        let (mut len, mut bad) = (0, 0);
-        for k in (0..whole).step_by(8) {
-            // SAFETY: eight values from `k` on are inside, and as many words if there are any; at
-            // most `k` were listed, so that eight more fit into the lists and their spare.
-            unsafe {
-                let value = _mm512_loadu_si512(values.from.add(k).cast());
-                let next = if WORDS { BLOCK } else { 0 };
-                prefetch(ahead.wrapping_offset((next + k) as isize * step), 1);
-                prefetch(values.from.wrapping_add(BLOCK + k).cast(), 1);
-                let negative = _mm512_movepi64_mask(value);
-                let at = _mm512_mask_add_epi64(value, negative, value, size);
-                bad |= _mm512_cmpge_epu64_mask(at, size);
-                let local = _mm512_sub_epi64(at, first);
-                let owned = _mm512_cmplt_epu64_mask(local, count);
-                let beside = match WORDS {
-                    true => _mm256_loadu_si256(ahead.cast::<u32>().add(k).cast()),
-                    false => numbers,
-                };
-                let places = _mm256_maskz_compress_epi32(owned, _mm512_cvtepi64_epi32(local));
-                let beside = _mm256_maskz_compress_epi32(owned, beside);
-                _mm256_storeu_si256(self.places.as_mut_ptr().add(len).cast(), places);
-                _mm256_storeu_si256(self.beside.as_mut_ptr().add(len).cast(), beside);
-                len += owned.count_ones() as usize;
-                numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32(8));
-            }
-        }
-        self.len = len;
-        (whole, bad != 0)
-    }
-
     /// The places that `values` name on an axis of `size`, if all count from the front and are on
     /// the axis. Then nothing is listed.
     pub(super) fn all_places(&mut self, values: Values<'_>, size: usize) -> Option<&[u32]> {
@@ -250,13 +206,6 @@ impl List {
         let places = unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), values.len) };
         (signs >= 0).then_some(places)
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512dq")
 }
 
 /// Index values in a row. Another thread may change foreign ones, so each is read once and used

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use super::copy::{copy, move_run};
 use crate::number::dispatch_width;
-use crate::stream::{self, STREAM};
+use crate::stream;
+use crate::tuning::STREAM;
 use crate::view::Span;
 use crate::walk::Walk;
 use crate::{Dst, Src, threads};
@@ -23,7 +24,7 @@ const STREAMED_RUN: usize = 512;
 ///
 /// The destinations are views of one tensor: their elements are the same or lie apart.
 pub fn overlay(parts: &[(Dst<'_>, Src<'_>)]) {
-    overlay_with(STREAM, parts);
+    overlay_with(STREAM.get(), parts);
 }
 
 /// [`overlay`], streaming results of at least `stream` bytes.

@@ -1,4 +1,4 @@
-//! How arguments come in and results go out: one [`Call`] for each call of an operation.
+//! Conversion of arguments to tensors and of results to Python objects: a [`Call`] for each call.
 
 mod numbers;
 mod refuse;
@@ -16,38 +16,37 @@ use crate::error::{Class, raise};
 use crate::numpy::{Unfit, asarray, is_scalar, owned, share, to_native, view};
 use crate::tensor::PyTensor;
 
-/// Elements up to which an operation keeps the GIL: handing it over and getting it back costs
-/// more than such an operation takes, and another thread may hold it for milliseconds.
+/// Elements of the largest operation that keeps the GIL. Releasing and reacquiring the GIL takes
+/// longer than such an operation, and another thread may hold it for milliseconds.
 const KEEP_GIL: usize = 16384;
 
 /// The arguments and the result of one call of an operation.
 ///
-/// The result goes back as the arguments came: as a `Tensor` if one of them was one, otherwise
-/// as an array.
+/// The result is a `Tensor` if one of the arguments is one, otherwise a NumPy array.
 pub(crate) struct Call<'py> {
     py: Python<'py>,
     op: &'static str,
     any_tensor: bool,
-    /// Whether a tensor is on a GPU, for which the call may have to wait.
+    /// Whether a tensor is on a GPU, so that the call may wait for it.
     on_gpu: bool,
-    /// What the nodes that the call adds to a program are named.
+    /// The name of the nodes that the call adds to a program.
     label: Option<String>,
 }
 
-/// An argument as a tensor; a tensor object's own is borrowed, for a count that all threads share
-/// takes 6 ns each time.
+/// An argument as a tensor. The tensor of a `Tensor` object is borrowed, because each change of its
+/// reference count takes 6 ns.
 pub(crate) type Arg<'a> = Cow<'a, Tensor>;
 
-/// An argument that has come in.
+/// An argument that was read.
 enum Came<'a, 'py> {
-    /// A tensor, an array or a NumPy scalar, whose dtype is what the caller chose.
+    /// A tensor, an array or a NumPy scalar. It has a dtype.
     Typed(Arg<'a>),
-    /// What NumPy makes of a Python number or list, whose dtype is the operation's to choose.
+    /// A Python number or list as an array. The operation chooses the dtype.
     Untyped(Bound<'py, PyUntypedArray>),
 }
 
 impl<'py> Call<'py> {
-    /// A call of the operation that errors name as `op`.
+    /// A call of the operation `op`; errors have this name.
     pub(crate) fn new(py: Python<'py>, op: &'static str) -> Self {
         Call { py, op, any_tensor: false, on_gpu: false, label: None }
     }
@@ -62,7 +61,7 @@ impl<'py> Call<'py> {
         self.op
     }
 
-    /// Names the nodes that the call adds to a program.
+    /// Sets the name of the nodes that the call adds to a program.
     pub(crate) fn set_label(&mut self, label: String) {
         self.label = Some(label);
     }
@@ -84,8 +83,8 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// As [`Call::array`], but a list or a Python number takes the dtype `like` if that keeps its
-    /// kind: 1 becomes 1.0 for a float tensor, but 1.5 never becomes 1.
+    /// As [`Call::array`], but a list or a Python number takes the dtype `like` if that is of the
+    /// same or a wider kind: 1 becomes 1.0 for a float tensor, but 1.5 does not become 1.
     pub(crate) fn values<'a>(
         &mut self,
         arg: &'static str,
@@ -115,7 +114,7 @@ impl<'py> Call<'py> {
         cast.map(|tensor| Arg::Owned(tensor.plain())).map_err(|error| self.raise(&error))
     }
 
-    /// An index: a list or a number of ints is int64, and so is an empty list.
+    /// An index. A list of ints, an int and an empty list become int64.
     pub(crate) fn index<'a>(
         &mut self,
         arg: &'static str,
@@ -124,7 +123,7 @@ impl<'py> Call<'py> {
         self.with_empty_as(arg, object, DType::I64)
     }
 
-    /// A mask: an empty list is one of bools.
+    /// A mask. An empty list becomes bool.
     pub(crate) fn mask<'a>(
         &mut self,
         arg: &'static str,
@@ -133,8 +132,8 @@ impl<'py> Call<'py> {
         self.with_empty_as(arg, object, DType::Bool)
     }
 
-    /// As [`Call::array`], with the dtype that the values have as a tensor where nothing else says
-    /// one: Python's floats and complexes are single.
+    /// As [`Call::array`], with the default dtype of the values as a tensor. Python floats become
+    /// float32, and complex numbers complex64.
     pub(crate) fn source<'a>(
         &mut self,
         arg: &'static str,
@@ -157,7 +156,7 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// A tensor over the memory of an array, whatever that is: nothing is converted.
+    /// A tensor over the memory of an array. Nothing is converted.
     pub(crate) fn shared(
         &self,
         arg: &'static str,
@@ -167,7 +166,7 @@ impl<'py> Call<'py> {
         share(array).map_err(|unfit| self.unfit(arg, array, &unfit))
     }
 
-    /// What an in-place operation writes: a tensor or an array, which can be written.
+    /// The target of an in-place operation: a writable tensor or array.
     pub(crate) fn target<'a>(
         &mut self,
         arg: &'static str,
@@ -188,7 +187,7 @@ impl<'py> Call<'py> {
         Ok(tensor)
     }
 
-    /// Runs an operation on `size` elements, without the GIL when they are many.
+    /// Runs an operation on `size` elements. A large one runs without the GIL.
     pub(crate) fn run<T: Send>(
         &self,
         size: usize,
@@ -212,9 +211,9 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// The result, as the arguments came.
+    /// The result as a `Tensor` or an array, depending on the arguments.
     pub(crate) fn give(self, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
-        // An array is always the CPU's.
+        // An array is always on the CPU.
         let tensor = match self.any_tensor || tensor.device() == Device::Cpu {
             true => tensor,
             false => tensor.cpu().map_err(|error| self.raise(&error))?,
@@ -266,7 +265,8 @@ impl<'py> Call<'py> {
         }
         let read = || {
             let array = asarray(object)?;
-            // NumPy makes floats of integers on both sides of 2**63, and their low bits are gone.
+            // NumPy converts a list with integers below and above 2**63 to float64, which loses low
+            // bits.
             if array.dtype().kind() == b'f' && only_ints(object)? {
                 let wide = self.py.import("numpy")?.call_method1("asarray", (object, "uint64"))?;
                 return Ok(wide.cast_into()?);
@@ -288,10 +288,10 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// The array that a list or number became, in the dtype that NumPy gave it.
+    /// The tensor of a list or number that NumPy has read, with the dtype that NumPy chose.
     fn natural(&self, arg: &'static str, array: &Bound<'py, PyUntypedArray>) -> PyResult<Tensor> {
         share(array).map(Tensor::plain).map_err(|unfit| {
-            // NumPy keeps integers beyond 64 bits as objects.
+            // NumPy stores integers of more than 64 bits as objects.
             let huge = array.dtype().kind() == b'O' && all_ints(array).unwrap_or(false);
             if huge {
                 let (got, expected) = ("a number too large".into(), "one of 64 bits".into());
@@ -321,7 +321,7 @@ impl<'py> Call<'py> {
     }
 }
 
-/// Whether an object is one of those that NumPy reads as an array of no dtype yet.
+/// Whether an object is a number, list, tuple or range, which have no dtype.
 fn is_plain(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyFloat>()
         || object.is_instance_of::<PyInt>()

@@ -10,7 +10,7 @@ use super::Call;
 use crate::error::{Class, type_name};
 
 impl<'py> Call<'py> {
-    /// A whole number: anything with `__index__` that fits in 64 bits.
+    /// An integer: any object with `__index__` whose value fits in 64 bits.
     pub(crate) fn integer(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<i64> {
         self.whole(arg, object)?.ok_or_else(|| {
             let got = object.str().map_or_else(|_| "too large".into(), |text| text.to_string());
@@ -19,8 +19,8 @@ impl<'py> Call<'py> {
         })
     }
 
-    /// As [`Call::integer`], but past 64 bits it stops at their end, as slice bounds and diagonal
-    /// offsets may: they mean the same from far out.
+    /// As [`Call::integer`], but a larger value is clamped to 64 bits. This does not change the
+    /// meaning of slice bounds and diagonal offsets.
     pub(crate) fn bound(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<i64> {
         if let Some(value) = self.whole(arg, object)? {
             return Ok(value);
@@ -28,12 +28,12 @@ impl<'py> Call<'py> {
         Ok(if object.lt(0)? { i64::MIN } else { i64::MAX })
     }
 
-    /// A plain number, or a NumPy scalar as one.
+    /// A Python number, or a NumPy scalar as one.
     pub(crate) fn scalar(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Scalar> {
         if let Some(number) = number_of(object)? {
             return Ok(number);
         }
-        // NumPy's scalars and 0-D tensors tell their number themselves.
+        // NumPy scalars and 0-D tensors convert themselves by `item`.
         let item = object.call_method0("item").ok();
         match item.map(|item| number_of(&item)).transpose()?.flatten() {
             Some(number) => Ok(number),
@@ -44,7 +44,7 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// The integer, or `None` when it has more than 64 bits.
+    /// The integer, or `None` if it has more than 64 bits.
     fn whole(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Option<i64>> {
         match object.extract::<i64>() {
             Ok(value) => Ok(Some(value)),
@@ -59,12 +59,12 @@ impl<'py> Call<'py> {
     }
 }
 
-/// A Python number that is no NumPy scalar.
+/// A Python number that is not a NumPy scalar.
 pub(super) fn number_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     Ok(if object.is_exact_instance_of::<PyFloat>() {
         Some(Scalar::Float(object.extract()?))
     } else if object.is_exact_instance_of::<PyInt>() {
-        // What has more bits than that is refused with the other objects that no dtype holds.
+        // A larger integer is refused later, like other objects that fit no dtype.
         object.extract().ok().map(Scalar::Int)
     } else if object.is_exact_instance_of::<PyBool>() {
         Some(Scalar::Bool(object.extract()?))
@@ -75,7 +75,7 @@ pub(super) fn number_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     })
 }
 
-/// Fails unless `dtype`, if it is an integer's, holds all of the integers of a list.
+/// Fails unless all integers of a list are in the range of `dtype`, if that is an integer dtype.
 pub(super) fn expect_range(
     op: &'static str,
     arg: &'static str,
@@ -94,7 +94,7 @@ pub(super) fn expect_range(
     Err(Error::Argument { op, arg, got: value.to_string(), expected })
 }
 
-/// Whether an object is an integer, or a list of such that has one at all.
+/// Whether an object is an integer, or a list of integers that is not empty.
 pub(super) fn only_ints(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
         return Ok(object.is_instance_of::<PyInt>());
@@ -109,7 +109,7 @@ pub(super) fn only_ints(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(some)
 }
 
-/// Whether an array of objects holds integers alone.
+/// Whether all elements of an array of objects are integers.
 pub(super) fn all_ints(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
     for item in array.getattr("flat")?.try_iter()? {
         if !item?.is_instance_of::<PyInt>() {

@@ -1,4 +1,4 @@
-//! What arguments are refused for, in words that name the operation and the argument.
+//! Errors for arguments that are refused. They name the operation and the argument.
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use crate::error::{Class, type_name, wrap};
 use crate::numpy::{Unfit, has_mask};
 
 impl<'py> Call<'py> {
-    /// Fails for a masked array, whose data alone would mislead.
+    /// Fails for an array with a mask, because its data must not be used without the mask.
     pub(super) fn expect_no_mask(
         &self,
         arg: &'static str,
@@ -21,7 +21,7 @@ impl<'py> Call<'py> {
         Ok(())
     }
 
-    /// The error for an object that is no array, nor what NumPy would read as one.
+    /// The error for an object that is neither an array nor something that NumPy can read as one.
     pub(super) fn not_an_array(
         &self,
         arg: &'static str,
@@ -29,7 +29,7 @@ impl<'py> Call<'py> {
         expected: &str,
     ) -> PyErr {
         let text = format!("{}: {arg} is a {}", self.op, type_name(object));
-        // Asked of the class: an instance may answer anything.
+        // The class is inspected, because an instance may have any attribute.
         let foreign = object.get_type().hasattr("__dlpack__").unwrap_or(false);
         let text = match foreign {
             true => format!("{text}; bring it in with inlay.from_dlpack(...)"),
@@ -56,7 +56,7 @@ impl<'py> Call<'py> {
         class.error(self.py, format!("{}: {arg} {what}", self.op))
     }
 
-    /// An exception from reading an argument, as one of ours.
+    /// An `InlayError` for an exception that was raised while an argument was read.
     pub(super) fn wrap(&self, arg: &'static str, cause: PyErr) -> PyErr {
         wrap(self.py, &format!("{}: {arg}", self.op), cause)
     }

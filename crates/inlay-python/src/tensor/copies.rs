@@ -61,7 +61,7 @@ pub(crate) fn rebuild(
     if have != need {
         return Err(damaged(format!("{have} bytes, expected {need}")));
     }
-    // Over the bytes themselves, which are immutable, and from there into memory of our own.
+    // A tensor over the immutable bytes, which is then copied to new memory.
     let shared = foreign::over_bytes(data, layout, dtype).and_then(|tensor| tensor.copy());
     shared.map(PyTensor::new).map_err(|error| raise(py, &error))
 }

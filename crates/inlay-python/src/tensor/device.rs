@@ -1,4 +1,4 @@
-//! Where a tensor is, and copies of it elsewhere.
+//! The device of a tensor, and copies to another device.
 
 use pyo3::prelude::*;
 
@@ -8,15 +8,15 @@ use crate::error::raise;
 
 #[pymethods]
 impl PyTensor {
-    /// Where the elements are: ``'cpu'`` or ``'gpu'``.
+    /// The device of the elements: ``'cpu'`` or ``'gpu'``.
     #[getter]
     fn device(&self) -> &'static str {
         self.inner.device().name()
     }
 
-    /// The tensor on ``'cpu'`` or ``'gpu'``: itself if it is there, else a copy.
+    /// The tensor on ``'cpu'`` or ``'gpu'``: itself if it is there, otherwise a copy.
     ///
-    /// Gradients go the way back.
+    /// The gradient is copied back to the device of this tensor.
     ///
     /// >>> import inlay
     /// >>> inlay.zeros([2]).to('cpu').device
@@ -31,7 +31,7 @@ impl PyTensor {
         Py::new(py, PyTensor::new(moved))
     }
 
-    /// The tensor on the CPU: itself if it is there, else a copy.
+    /// The tensor on the CPU: itself if it is there, otherwise a copy.
     fn cpu(slf: &Bound<'_, Self>) -> PyResult<Py<PyTensor>> {
         let (py, inner) = (slf.py(), slf.get().inner());
         if inner.device() == inlay::Device::Cpu {

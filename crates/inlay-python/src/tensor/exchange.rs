@@ -11,7 +11,8 @@ use crate::{dlpack, numpy::view};
 
 #[pymethods]
 impl PyTensor {
-    // Makes `array + tensor` ask the tensor rather than NumPy, which would make an array of it.
+    // Makes `array + tensor` call the tensor's operator. NumPy would convert the tensor to an
+    // array.
     #[classattr]
     fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
         py.None()
@@ -22,15 +23,15 @@ impl PyTensor {
         1000.0
     }
 
-    /// An array over the same memory; writing to the one writes to the other. A tensor on a GPU is
-    /// refused: copy it to the CPU first, with ``cpu()``.
+    /// An array over the same memory. A write to one changes the other. A tensor on a GPU is an
+    /// error: copy it to the CPU with ``cpu()`` first.
     ///
     /// ``bfloat16`` needs the package ``ml_dtypes``.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyUntypedArray>> {
         view(slf)
     }
 
-    /// NumPy's protocol: shares memory unless another dtype or a copy is asked for.
+    /// NumPy's protocol. It shares memory unless another dtype or a copy is requested.
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         slf: &Bound<'py, Self>,
@@ -57,10 +58,10 @@ impl PyTensor {
 
     /// DLPack's protocol: a capsule over the same memory.
     ///
-    /// Shares the memory, or copies it with ``copy=True``, or where DLPack can't express the
-    /// strides, unless ``copy=False``. The capsule is versioned when ``max_version`` is at least
-    /// (1, 0); the older form can't say that memory is read-only, so that such a tensor is
-    /// refused there.
+    /// The memory is copied with ``copy=True``, and if DLPack can't express the strides. With
+    /// ``copy=False`` the latter is an error. The capsule is versioned if ``max_version`` is at
+    /// least (1, 0). The older struct has no flag for read-only memory, so a read-only tensor is an
+    /// error there.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -74,7 +75,8 @@ impl PyTensor {
         dlpack::export(py, &self.inner, &request)
     }
 
-    /// DLPack's protocol: the CPU. A tensor on a GPU is refused; DLPack knows no such memory.
+    /// DLPack's protocol: the CPU. A tensor on a GPU is an error, because DLPack has no such
+    /// device.
     fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
         self.inner.expect_cpu("__dlpack_device__").map_err(|error| raise(py, &error))?;
         Ok(dlpack::CPU)

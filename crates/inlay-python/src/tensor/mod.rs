@@ -1,9 +1,10 @@
-//! The `Tensor` class: what it is and where it lies. The operations add their methods elsewhere.
+//! The `Tensor` class: shape, dtype and memory. `ops` adds the methods of the operations.
 
 mod copies;
 mod device;
 mod exchange;
 mod numbers;
+mod text;
 
 use inlay::Tensor;
 use pyo3::prelude::*;
@@ -15,11 +16,11 @@ use crate::graph::expect_sizes;
 
 pub(crate) use copies::rebuild;
 
-/// A handle to elements of one dtype, in a shape.
+/// A handle to elements of one dtype and a shape.
 ///
-/// Made by ``inlay.to_tensor``, which copies, by ``inlay.from_numpy`` and ``inlay.from_dlpack``,
-/// which share memory, and by the operations. Views share memory; methods whose names end in
-/// ``_`` write in place.
+/// ``inlay.to_tensor`` makes a tensor with a copy of its data, ``inlay.from_numpy`` and
+/// ``inlay.from_dlpack`` make one that shares memory. Views share memory. Methods whose names end
+/// in ``_`` write in place.
 #[pyclass(name = "Tensor", module = "inlay", frozen, weakref)]
 pub(crate) struct PyTensor {
     inner: Tensor,
@@ -39,7 +40,7 @@ impl PyTensor {
 
 #[pymethods]
 impl PyTensor {
-    /// The sizes, as a list; -1 for those of a symbolic tensor that are not known yet.
+    /// The sizes, as a list. A size of a symbolic tensor that is not known yet is -1.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         if !self.inner.is_symbolic() {
@@ -55,13 +56,13 @@ impl PyTensor {
         self.inner.is_symbolic()
     }
 
-    /// How many dimensions.
+    /// The number of dimensions.
     #[getter]
     fn ndim(&self) -> usize {
         self.inner.rank()
     }
 
-    /// How many elements.
+    /// The number of elements.
     #[getter]
     fn size(&self) -> PyResult<isize> {
         if self.inner.is_symbolic() {
@@ -79,7 +80,7 @@ impl PyTensor {
         instance(py, self.inner.dtype())
     }
 
-    /// Bytes from one element to the next, one number a dimension.
+    /// The distance in bytes from one element to the next along each dimension.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.inner.layout().strides())
@@ -91,7 +92,7 @@ impl PyTensor {
         self.inner.dtype().size()
     }
 
-    /// Bytes of all elements, without what lies between them.
+    /// Bytes of all elements, without gaps between them.
     #[getter]
     fn nbytes(&self) -> usize {
         self.inner.numel().saturating_mul(self.itemsize())
@@ -112,7 +113,7 @@ impl PyTensor {
         self.inner.is_writable()
     }
 
-    /// Whether the elements lie row-major without gaps.
+    /// Whether the elements are contiguous in row-major order.
     fn is_contiguous(&self) -> bool {
         self.inner.is_contiguous()
     }
@@ -132,12 +133,7 @@ impl PyTensor {
         first.ok_or_else(|| Class::Type.error(py, "len: a 0-D tensor has no length"))
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        // Formatting only reads, and only what is shown, but may wait for a writer.
-        Ok(py.detach(|| format!("{:?}", self.inner)))
-    }
-
-    // Comparisons are by element, so a tensor can't be found by value; it is itself.
+    // `==` compares elements, so a tensor in a set or dict is found by identity.
     fn __hash__(slf: &Bound<'_, Self>) -> isize {
         (slf.as_ptr() as isize).rotate_right(4)
     }

@@ -8,11 +8,15 @@ use crate::error::{Class, raise};
 use crate::numpy::{expect_elements, view};
 
 impl PyTensor {
-    /// The values as an array of their own, which NumPy can turn into Python objects.
-    fn values<'py>(&self, py: Python<'py>, what: &'static str) -> PyResult<Bound<'py, PyAny>> {
+    /// The elements as a fresh array on the CPU, which NumPy can print or turn into Python objects.
+    pub(super) fn values<'py>(
+        &self,
+        py: Python<'py>,
+        what: &'static str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         expect_elements(py, &self.inner, what)?;
         let copied = py.detach(|| match self.inner.dtype() {
-            // Exact, and it spares the need of `ml_dtypes`.
+            // The cast is exact, and NumPy then needs no `ml_dtypes`.
             DType::BF16 => self.inner.cast(DType::F32)?.cpu(),
             _ if self.inner.device() == Device::Cpu => self.inner.copy(),
             _ => self.inner.cpu(),
@@ -46,7 +50,7 @@ impl PyTensor {
         self.number(py, "item")
     }
 
-    /// The elements as nested lists of Python numbers; a 0-D tensor gives its number.
+    /// The elements as nested lists of Python numbers. A 0-D tensor gives a number.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.values(py, "tolist")?.call_method0("tolist")
     }
@@ -56,7 +60,7 @@ impl PyTensor {
     }
 
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        // Through `int`, which knows what NaN and infinity are.
+        // `int` raises the right errors for NaN and infinity.
         let int = py.get_type::<pyo3::types::PyInt>();
         int.call1((self.real(py, "int")?,)).map_err(|cause| crate::error::wrap(py, "int", cause))
     }

@@ -1,4 +1,5 @@
-//! A plan with sizes: what comes with the feeds is filled in and checked once for each set of them.
+//! A plan for known feed shapes: symbols become numbers, and shapes are checked once for each set
+//! of feed shapes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,23 +10,23 @@ use super::plan::{Plan, Step, Value};
 use crate::lock::lock;
 use crate::op::{AnyOp, Checked};
 
-/// Sets of sizes that are kept for a plan.
+/// Sets of feed shapes that are kept for a plan.
 const KEPT: usize = 8;
 
-/// Numbers of symbols.
+/// The sizes that symbols stand for.
 pub(super) type Sizes = HashMap<Symbol, usize>;
 
 /// A plan for feeds of certain shapes.
 pub(super) struct Bound {
     feeds: Vec<Meta>,
     pub(super) steps: Vec<Ready>,
-    /// What is known before any step has run.
+    /// The sizes that are known before any step has run.
     pub(super) sizes: Sizes,
-    /// What is known of each value.
+    /// The dtype and the known sizes of each value.
     pub(super) metas: Vec<Meta>,
 }
 
-/// How far a step could be prepared.
+/// What is known of a step before the run.
 pub(super) enum Ready {
     /// Its sizes are filled in, and its inputs have passed inference.
     Checked(Box<dyn Checked>),
@@ -49,7 +50,7 @@ pub(super) fn sized(op: &AnyOp, sizes: &Sizes) -> Option<AnyOp> {
     dims.map(|dims| op.with_sizes(&dims).unwrap_or_else(|| op.clone()))
 }
 
-/// Takes the sizes that a value has come with.
+/// Notes the sizes of a value.
 pub(super) fn learn(sizes: &mut Sizes, value: &Value, shape: &[Dim]) {
     for (symbol, axis) in &value.defines {
         if let Some(size) = shape.get(*axis).and_then(|dim| dim.known()) {
@@ -59,7 +60,7 @@ pub(super) fn learn(sizes: &mut Sizes, value: &Value, shape: &[Dim]) {
 }
 
 impl Plan {
-    /// The plan for feeds that are `metas`, in the order of the plan's.
+    /// The plan for feeds of these dtypes and shapes, in the order of the plan's inputs.
     pub(super) fn bind(&self, metas: &[Meta]) -> Result<Arc<Bound>> {
         let mut kept = lock(&self.bound);
         if let Some(at) = kept.iter().position(|bound| bound.feeds == metas) {
@@ -98,7 +99,7 @@ impl Plan {
         let known = |meta: &Meta| meta.shape.iter().all(|dim| dim.known().is_some());
         let op = sized(&step.op, sizes).filter(|_| inputs.iter().all(known));
         let Some(op) = op else {
-            // What it can say of its shape was said when the program was built.
+            // Its shape was inferred as far as possible when the program was built.
             return Ok(Ready::Late);
         };
         let checked = op.check(&inputs).map_err(|error| step.site.locate(error))?;

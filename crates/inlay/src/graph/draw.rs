@@ -1,4 +1,4 @@
-//! A program as a picture: one box a node, in rows from what is fed to what is computed.
+//! A program as an SVG picture: a box for each node, in rows from the inputs to the results.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ const WIDTH: usize = 190;
 const HEIGHT: usize = 44;
 const GAP: usize = 26;
 
-/// The row of each node: one below the lowest of what it reads.
+/// The row of each node: one below the lowest of its inputs.
 fn rows(graph: &Graph) -> Vec<usize> {
     let mut rows: Vec<usize> = Vec::with_capacity(graph.nodes.len());
     for node in &graph.nodes {
@@ -58,7 +58,7 @@ impl Program {
                 let (from_x, from_y) = corners[*input as usize];
                 let (from_x, to_x) = (from_x + WIDTH / 2, x + WIDTH / 2);
                 let from_y = from_y + HEIGHT;
-                // To a string, writing can't fail.
+                // Writing to a string can't fail.
                 let _ = writeln!(
                     svg,
                     "<path d=\"M{from_x} {from_y} C{from_x} {} {to_x} {} {to_x} {y}\" \

@@ -1,7 +1,7 @@
 //! Programs in files: a header with the version of the schema, then the nodes, then a checksum.
 //!
-//! A file is read as if its calls were made again, so that nothing in it is believed: every node is
-//! inferred anew, and every size that it names must be that of an axis before it.
+//! Reading a file makes each call again, so nothing in it is trusted: the shape of every node is
+//! inferred, and every symbol must be the size of an axis of an earlier node.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::{Device, device, ops};
 
 const MAGIC: &[u8; 8] = b"inlayprg";
 
-/// Of the schema below, and of the operations in it.
+/// The version of the schema below and of the operations in it.
 const VERSION: u16 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -48,15 +48,14 @@ enum FileWhat {
         shape: Vec<u64>,
         bytes: Vec<u8>,
     },
-    /// The type of the operation, and its bytes. Symbols among its sizes are numbered by where they
-    /// come from: node and axis.
+    /// A symbol among its sizes is numbered by the node and the axis that define it.
     Op {
         tag: String,
         bytes: Vec<u8>,
     },
 }
 
-/// Bits of a symbol's number that are its axis.
+/// Low bits of a symbol's number that hold its axis.
 const AXIS_BITS: u32 = 16;
 
 fn damaged(problem: impl Into<String>) -> Error {
@@ -64,7 +63,8 @@ fn damaged(problem: impl Into<String>) -> Error {
 }
 
 impl Program {
-    /// The program as bytes, with what its outputs need; see [`Program::set_outputs`].
+    /// The program as bytes: its inputs, and the nodes that its outputs need; see
+    /// [`Program::set_outputs`].
     ///
     /// # Errors
     /// A program without outputs.
@@ -77,7 +77,7 @@ impl Program {
         }
         let fetch: Vec<Id> = graph.outputs.iter().map(|(_, id)| *id).collect();
         let mut live = needed(&graph, &fetch);
-        // Inputs stay, used or not: they are what callers know.
+        // Unused inputs are kept, because callers may feed them.
         graph.data.values().for_each(|id| live[*id as usize] = true);
         let mut moved = vec![Id::MAX; graph.nodes.len()];
         let mut nodes = Vec::new();
@@ -111,10 +111,10 @@ impl Program {
         encode(&File { nodes, outputs })
     }
 
-    /// The program of bytes that [`Program::to_bytes`] made.
+    /// Reads a program from the bytes that [`Program::to_bytes`] made.
     ///
     /// # Errors
-    /// Bytes that are no program, are damaged, of another version, or don't make sense.
+    /// Bytes that are not a valid program of this version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
         let file = decode(bytes)?;
         let mut graph = Graph::default();
@@ -133,7 +133,7 @@ impl Program {
     /// Writes the program to a file.
     ///
     /// # Errors
-    /// As [`Program::to_bytes`]; also what the file system says.
+    /// As [`Program::to_bytes`], and errors of the file system.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let (path, bytes) = (path.as_ref(), self.to_bytes()?);
         std::fs::write(path, bytes).map_err(|error| Error::File {
@@ -145,7 +145,7 @@ impl Program {
     /// Reads a program from a file.
     ///
     /// # Errors
-    /// As [`Program::from_bytes`]; also what the file system says.
+    /// As [`Program::from_bytes`], and errors of the file system.
     pub fn load(path: impl AsRef<Path>) -> Result<Program> {
         let path = path.as_ref();
         let bytes =
@@ -154,7 +154,7 @@ impl Program {
     }
 }
 
-/// The operation with the symbols of a file.
+/// The operation with symbols numbered as in a file.
 fn numbered(graph: &Graph, operation: &AnyOp, moved: &[Id]) -> AnyOp {
     let dims = operation.sizes();
     let number = |symbol: &Symbol| {
@@ -196,7 +196,7 @@ fn decode(bytes: &[u8]) -> Result<File> {
         .map_err(|error| damaged(format!("the file is damaged: {error}")))
 }
 
-/// Adds a node of a file, if it makes sense.
+/// Checks a node of a file and appends it.
 fn read_node(graph: &mut Graph, node: FileNode) -> Result<()> {
     let next = graph.nodes.len();
     if node.inputs.iter().any(|input| *input as usize >= next) {
@@ -242,7 +242,7 @@ fn read_node(graph: &mut Graph, node: FileNode) -> Result<()> {
     graph.push(what, &node.inputs, meta, site).map(drop)
 }
 
-/// The operation of a file with the symbols of the graph.
+/// The operation of a file with its symbols replaced by those of the graph.
 fn resolved(graph: &Graph, operation: AnyOp) -> Result<AnyOp> {
     let dims = operation.sizes();
     if dims.is_empty() {
@@ -270,7 +270,7 @@ mod tests {
         vec![None; rank]
     }
 
-    /// A program of many operations, some of whose sizes are symbols, and what to feed it.
+    /// A program of many operations, some of which have symbolic sizes, and values for its inputs.
     fn program() -> (Program, Vec<(&'static str, Tensor)>) {
         let program = Program::new();
         let x = program.data("x", &dims(2), DType::F64).unwrap().with_gradient().unwrap();
@@ -341,7 +341,7 @@ mod tests {
                     _ => body[at] ^= 1 << random(8),
                 }
             }
-            // With a checksum that is right, so that what follows sees it.
+            // The checksum is valid, so the damage reaches the decoder.
             let sum = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI).checksum(&body).to_le_bytes();
             let bytes = [&whole[..head], &body, &sum].concat();
             if let Ok(program) = Program::from_bytes(&bytes) {
@@ -356,7 +356,7 @@ mod tests {
     fn what_is_inferred_is_what_runs() {
         let (program, _) = program();
         let x = program.value("x").unwrap();
-        // As a signed number it would be negative, and give nothing.
+        // As a signed number it would be negative.
         assert!(x.numbers(Dim::Known(1 << 63)).is_err());
         let empty: &[Dim] = &[];
         assert!(x.stretched_to(empty).is_err());

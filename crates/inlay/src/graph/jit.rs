@@ -1,41 +1,99 @@
-//! Functions that are traced once and then run as programs.
+//! `jit`: functions that are traced once and then run as programs.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use inlay_core::{DType, Result};
+use inlay_core::{DType, Error, Result};
 use smallvec::SmallVec;
 
 use super::plan::Plan;
 use super::program::Program;
-use crate::lock::lock;
+use super::traces::{Sizes, Traces};
 use crate::{Tensor, is_grad_enabled};
 
-/// What arguments must share to share a trace.
-type Key = SmallVec<[(DType, usize); 4]>;
+/// What the name of an input starts with; its position follows.
+const ARGUMENT: &str = "arg";
+
+/// The dtype and the rank of each argument.
+pub type Kinds = SmallVec<[(DType, usize); 4]>;
+
+/// A function as a plan: what the function did with symbolic arguments.
+pub struct Trace {
+    plan: Arc<Plan>,
+    /// The arguments that the plan needs, in its order.
+    takes: SmallVec<[usize; 4]>,
+}
+
+impl Trace {
+    /// A program with an input for each argument, and the inputs, to call the function with. Sizes are
+    /// open unless they are given.
+    ///
+    /// # Errors
+    /// A dtype and a rank that no tensor can have.
+    pub fn start(kinds: &Kinds, sizes: Option<&Sizes>) -> Result<(Program, Vec<Tensor>)> {
+        let program = Program::new();
+        let input = |(at, (dtype, rank)): (usize, &(DType, usize))| {
+            let shape = match sizes {
+                Some(sizes) => sizes[at].iter().copied().map(Some).collect(),
+                None => vec![None; *rank],
+            };
+            program.data(&format!("{ARGUMENT}{at}"), &shape, *dtype)
+        };
+        let inputs = kinds.iter().enumerate().map(input).collect::<Result<_>>()?;
+        Ok((program, inputs))
+    }
+
+    /// The trace of a function that returned `results` for the inputs of `program`. With `donate`,
+    /// calls may write into the memory of their arguments.
+    ///
+    /// # Errors
+    /// Results that belong to another program.
+    pub fn finish(program: &Program, results: &[Tensor], donate: bool) -> Result<Trace> {
+        let plan = program.plan(&results.iter().collect::<Vec<_>>(), donate)?;
+        let position = |name: &str| name.strip_prefix(ARGUMENT)?.parse().ok();
+        let takes = plan.inputs().filter_map(position).collect();
+        Ok(Trace { plan, takes })
+    }
+
+    /// The plan that is run.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The results for these arguments.
+    ///
+    /// # Errors
+    /// What the operations report.
+    pub fn call(&self, args: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let feed: SmallVec<[&Tensor; 4]> = self.takes.iter().map(|at| args[*at]).collect();
+        self.plan.call(&feed)
+    }
+}
+
+impl fmt::Debug for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Trace of {:?}", self.plan)
+    }
+}
 
 /// A function of tensors that is traced once for the dtypes and ranks of its arguments; made by
 /// [`jit`].
 pub struct Jit<F> {
     function: F,
-    traces: Mutex<HashMap<Key, Arc<Trace>>>,
-}
-
-/// A plan, and the arguments that it needs, in its order.
-struct Trace {
-    plan: Arc<Plan>,
-    takes: Vec<usize>,
+    traces: Traces<Kinds, Trace>,
 }
 
 impl<F> fmt::Debug for Jit<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Jit of {} traces", lock(&self.traces).len())
+        write!(f, "Jit of {:?}", self.traces)
     }
 }
 
-/// Makes a function of tensors run as a program: it is called once with symbolic tensors for each set
-/// of dtypes and ranks, and what it did is planned and run from then on.
+/// Makes a function of tensors run as a program. The function is called once with symbolic tensors
+/// for each set of dtypes and ranks. What it did is planned, and later calls run the plan.
+///
+/// An operation that needs to know a size, which is open at first, makes the function be traced for
+/// each set of sizes. At most 256 traces are kept.
 ///
 /// ```
 /// use inlay::{Reduce, Scatter, Tensor, jit};
@@ -51,54 +109,30 @@ impl<F> fmt::Debug for Jit<F> {
 /// # Ok::<(), inlay::Error>(())
 /// ```
 pub fn jit<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>>(function: F) -> Jit<F> {
-    Jit { function, traces: Mutex::default() }
+    Jit { function, traces: Traces::default() }
 }
 
 impl<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>> Jit<F> {
     /// The results for these arguments.
     ///
-    /// While a gradient is recorded for one of them, and within another trace, the function itself is
-    /// called.
+    /// The function itself is called while a gradient is recorded for an argument, and inside of
+    /// another trace.
     ///
     /// # Errors
-    /// What the function or its operations report; what it does with values that a symbolic tensor
-    /// does not have.
+    /// What the function or its operations report. A symbolic tensor has no values, so a function that
+    /// reads them fails.
     pub fn call(&self, args: &[&Tensor]) -> Result<Vec<Tensor>> {
         let recorded = is_grad_enabled() && args.iter().any(|arg| !arg.stop_gradient());
         if recorded || args.iter().any(|arg| arg.is_symbolic()) {
             let args: Vec<Tensor> = args.iter().map(|arg| (*arg).clone()).collect();
             return (self.function)(&args);
         }
-        let key: Key = args.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
-        let known = lock(&self.traces).get(&key).cloned();
-        let trace = match known {
-            Some(trace) => trace,
-            None => {
-                let trace = self.trace(&key)?;
-                lock(&self.traces).insert(key, Arc::clone(&trace));
-                trace
-            }
+        let kinds: Kinds = args.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
+        let sizes = || args.iter().map(|arg| arg.shape().to_vec()).collect();
+        let trace = |sizes: Option<&Sizes>| {
+            let (program, inputs) = Trace::start(&kinds, sizes)?;
+            Trace::finish(&program, &(self.function)(&inputs)?, false)
         };
-        let feed: SmallVec<[&Tensor; 4]> = trace.takes.iter().map(|at| args[*at]).collect();
-        trace.plan.call(&feed)
+        self.traces.get_or_trace(&kinds, sizes, trace, Error::is_open_size)?.call(args)
     }
-
-    fn trace(&self, key: &Key) -> Result<Arc<Trace>> {
-        let program = Program::new();
-        let args = key
-            .iter()
-            .enumerate()
-            .map(|(at, (dtype, rank))| program.data(&argument(at), &vec![None; *rank], *dtype));
-        let args = args.collect::<Result<Vec<Tensor>>>()?;
-        let results = (self.function)(&args)?;
-        let plan = program.plan(&results.iter().collect::<Vec<_>>(), false)?;
-        let takes =
-            plan.inputs().filter_map(|name| (0..key.len()).find(|at| argument(*at) == name));
-        let takes = takes.collect();
-        Ok(Arc::new(Trace { plan, takes }))
-    }
-}
-
-fn argument(at: usize) -> String {
-    format!("arg{at}")
 }

@@ -1,4 +1,4 @@
-//! Operations of a plan that are done at once, without what is between them.
+//! Pairs of operations that become one step, so that the value between them is not stored.
 
 use inlay_core::{DType, Meta};
 use smallvec::smallvec;
@@ -9,7 +9,8 @@ use crate::op::AnyOp;
 use crate::ops::{Block, IndexSelect, SelectedScatter, WriteRegion};
 
 impl Builder<'_> {
-    /// Lets rows that are selected for one scatter alone be read by it, where they are.
+    /// Joins a selection of rows to the scatter that is its only user. The scatter then reads the
+    /// rows in place.
     pub(super) fn join_selections(&mut self, fetched: &[usize]) {
         let mut uses = vec![0; self.values.len()];
         let inputs = self.ops.iter().flat_map(|(_, inputs, _)| inputs);
@@ -27,12 +28,12 @@ impl Builder<'_> {
         }
     }
 
-    /// Joins the scatter that stands at `at`, if it is one, to the selection of its updates; gives the
-    /// value between them that is not needed any more, if there is one.
+    /// If the operation at `at` is a scatter whose updates are a selection, joins the two. Returns
+    /// the value between them if it is no longer needed.
     fn join_selection(&mut self, at: usize, uses: &[usize]) -> Option<Option<usize>> {
         let scatter = self.ops[at].0.downcast::<Scatter>()?;
         let &[x, index, updates] = &self.ops[at].1[..] else { return None };
-        // The operation whose result is used here alone.
+        // An operation whose result has no other user.
         let only = |value: usize| match self.values[value].origin {
             Origin::Step(step) if uses[value] == 1 => Some(step),
             _ => None,
@@ -45,7 +46,8 @@ impl Builder<'_> {
         }
         let select = self.ops[step].0.downcast::<IndexSelect>()?;
         let &[rows, selector] = &self.ops[step].1[..] else { return None };
-        // Read later, the rows could not be written in place before.
+        // After joining, the rows are read later. A write into them before that would then need a
+        // copy.
         let mut between = self.ops[step + 1..at].iter();
         if between.any(|(op, inputs, _)| op.writes() && inputs.first() == Some(&rows)) {
             return None;
@@ -57,7 +59,7 @@ impl Builder<'_> {
         let base = pad.map(|(_, base)| base);
         self.ops[at].0 = AnyOp::new(joined);
         self.ops[at].1 = [x, index, rows, selected].into_iter().chain(base).collect();
-        // The check stays where the selection was: what is wrong with it is told there.
+        // The index is checked where the selection was, so an error names its line.
         self.ops[step].0 = AnyOp::new(check);
         self.ops[step].1 = smallvec![selector];
         let shape = self.values[selector].meta.shape.clone();

@@ -1,8 +1,9 @@
 //! Programs: operations recorded once on symbolic tensors, planned, and run many times.
 //!
-//! The funnel appends a node when one of its inputs is symbolic, so everything that runs eagerly can
-//! be recorded, gradient rules among it. A plan drops, merges, folds and orders the nodes; a run takes
-//! the plan's steps one after the other, through the same operations.
+//! The funnel appends a node when one of its inputs is symbolic, so everything that runs eagerly
+//! can be recorded, including gradient rules. A plan drops unneeded nodes, merges equal ones,
+//! computes constants, and orders the rest. A run executes the steps of the plan one after the
+//! other with the same operations.
 
 mod bind;
 mod draw;
@@ -13,7 +14,9 @@ mod plan;
 mod program;
 mod run;
 mod text;
+mod traces;
 
-pub use jit::{Jit, jit};
+pub use jit::{Jit, Kinds, Trace, jit};
 pub use plan::Plan;
 pub use program::Program;
+pub use traces::{Sizes, Traces};

@@ -1,4 +1,4 @@
-//! The plan of a program: what is computed, in which order, where results may go in place.
+//! The plan of a program: which operations run, in which order, and which write into their inputs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,29 +14,29 @@ use crate::site::Site;
 use crate::symbolic::Id;
 use crate::{Device, device};
 
-/// Bytes up to which a result that is known beforehand is kept: more would be memory for good, and
-/// could not be written in place.
+/// Bytes of the largest result that is computed when the plan is made. Such a result is held as
+/// long as the plan, and a run can not write into it.
 const FOLD: usize = 64 << 10;
 
-/// Bytes up to which constants are compared by what they hold.
+/// Bytes of the largest constants that are compared by value.
 const COMPARE: usize = 64;
 
-/// How the values of a program are computed for one set of results. Made once, run many times, by
-/// many threads at once.
+/// How a program computes one set of results. A plan is made once and run many times, also by
+/// several threads at once.
 pub struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) feeds: Vec<Feed>,
-    /// On the CPU.
+    /// The constants on the CPU.
     pub(super) constants: Arc<Vec<Array>>,
-    /// The same on the GPU, once a run was there.
+    /// The constants on the GPU, after the first run there.
     #[cfg(feature = "gpu")]
     pub(super) on_gpu: Mutex<Option<Arc<Vec<Array>>>>,
     pub(super) fetches: Vec<Fetch>,
-    /// What is known of each value, by its number.
+    /// The values; their numbers are positions in this list.
     pub(super) values: Vec<Value>,
     pub(super) slots: usize,
     pub(super) counts: Counts,
-    /// The plan with sizes, for those that came last.
+    /// The plan for known feed shapes, for the sets of shapes that were used last.
     pub(super) bound: Mutex<Vec<Arc<Bound>>>,
 }
 
@@ -44,12 +44,12 @@ pub struct Plan {
 pub(super) struct Value {
     pub(super) meta: Meta,
     pub(super) node: Id,
-    /// The value whose memory it has.
+    /// The value that owned its memory first; the value itself if it has its own memory.
     pub(super) root: usize,
-    /// The step that uses it last; fetched values are used after all steps.
+    /// The last step that uses it. Fetched values are used after all steps.
     pub(super) last_use: usize,
     pub(super) origin: Origin,
-    /// The sizes that are known once the value is.
+    /// The symbols that are sizes of this value, with their axes.
     pub(super) defines: SmallVec<[(Symbol, usize); 2]>,
 }
 
@@ -60,7 +60,7 @@ pub(super) enum Origin {
     Step(usize),
 }
 
-/// One step.
+/// One operation of a run.
 pub(super) struct Step {
     pub(super) op: AnyOp,
     pub(super) inputs: SmallVec<[usize; 3]>,
@@ -69,9 +69,9 @@ pub(super) struct Step {
     pub(super) to: usize,
     /// Whether the result may be written into the first input.
     pub(super) in_place: bool,
-    /// The feed whose memory that is.
+    /// The feed that owns the memory of the first input, if it is written.
     pub(super) feed: Option<usize>,
-    /// Slots that nobody reads afterwards.
+    /// Slots that are not read after this step.
     pub(super) frees: SmallVec<[usize; 2]>,
     pub(super) site: Site,
 }
@@ -83,22 +83,22 @@ pub(super) enum Operand {
     Constant(usize),
 }
 
-/// What a run is given.
+/// An input of a run.
 pub(super) struct Feed {
     pub(super) name: String,
     pub(super) value: usize,
     pub(super) slot: usize,
 }
 
-/// What a run gives.
+/// A result of a run.
 pub(super) struct Fetch {
     pub(super) place: Operand,
     pub(super) value: usize,
-    /// The feed whose memory it may have.
+    /// The feed whose memory it may share.
     pub(super) feed: Option<usize>,
 }
 
-/// What planning did with the nodes.
+/// Counts of what planning did with the nodes.
 #[derive(Default, Clone, Copy)]
 pub(super) struct Counts {
     pub(super) nodes: usize,
@@ -108,11 +108,11 @@ pub(super) struct Counts {
     pub(super) joined: usize,
 }
 
-/// Which nodes are needed for `fetch`.
+/// For each node, whether `fetch` needs it.
 pub(super) fn needed(graph: &Graph, fetch: &[Id]) -> Vec<bool> {
     let mut live = vec![false; graph.nodes.len()];
     fetch.iter().for_each(|id| live[*id as usize] = true);
-    // Nodes stand after what they need.
+    // A node comes after its inputs.
     for id in (0..graph.nodes.len()).rev() {
         if !live[id] {
             continue;
@@ -132,7 +132,7 @@ pub(super) fn needed(graph: &Graph, fetch: &[Id]) -> Vec<bool> {
     live
 }
 
-/// Nodes on their way to steps.
+/// The state of planning: nodes become values and operations.
 pub(super) struct Builder<'g> {
     graph: &'g Graph,
     pub(super) values: Vec<Value>,
@@ -141,7 +141,7 @@ pub(super) struct Builder<'g> {
     pub(super) ops: Vec<(AnyOp, SmallVec<[usize; 3]>, usize)>,
     /// The value of each node.
     of: Vec<usize>,
-    /// Sizes of nodes that became another's value, or a constant.
+    /// What the symbols of merged and folded nodes became.
     renamed: HashMap<Symbol, Dim>,
     same_op: HashMap<(AnyOp, SmallVec<[usize; 3]>), usize>,
     same_constant: HashMap<(Meta, Vec<u8>), usize>,
@@ -165,7 +165,7 @@ impl Builder<'_> {
         renamed.collect()
     }
 
-    /// Lets a node be a value that is there already.
+    /// Makes an existing value the value of a node.
     fn merge(&mut self, id: Id, value: usize) -> usize {
         for (symbol, axis) in self.graph.defined_by(id) {
             self.renamed.insert(symbol, self.values[value].meta.shape[axis]);
@@ -181,7 +181,7 @@ impl Builder<'_> {
         }
         let value = self.value(id, Origin::Constant(self.constants.len()));
         self.constants.push(array.clone());
-        // What was computed is known in all of its sizes now.
+        // All sizes of a computed constant are known.
         self.values[value].meta = array.meta();
         self.merge(id, value);
         if let Some(key) = key {
@@ -212,7 +212,8 @@ impl Builder<'_> {
         Ok(value)
     }
 
-    /// The result, if all inputs are constants and it is small. What fails is left to each run.
+    /// The result, if all inputs are constants and it is small. `None` if the operation fails, so
+    /// that each run reports the error.
     fn fold(&self, op: &AnyOp, inputs: &[usize]) -> Option<Array> {
         let mut arrays: SmallVec<[&Array; 4]> = SmallVec::new();
         for input in inputs {
@@ -272,7 +273,7 @@ impl Plan {
         Ok(Plan::of_values(builder, &fetched, *donate))
     }
 
-    /// Lifetimes, places, and what may be written in place.
+    /// Finds lifetimes, slots, and the operations that may write in place.
     fn of_values(builder: Builder<'_>, fetched: &[usize], donate: bool) -> Plan {
         let Builder { graph, mut values, mut feeds, constants, ops, counts, .. } = builder;
         for (at, (_, inputs, value)) in ops.iter().enumerate() {
@@ -291,7 +292,7 @@ impl Plan {
             Origin::Feed(feed) => Some(feed),
             _ => None,
         };
-        // Values that share memory, by the one whose it was first.
+        // The values that share memory with each root.
         let mut sharing: HashMap<usize, SmallVec<[usize; 2]>> = HashMap::new();
         let mut steps = Vec::with_capacity(ops.len());
         for (at, (op, inputs, value)) in ops.into_iter().enumerate() {
@@ -332,7 +333,7 @@ impl Plan {
             }
             let to = slots.take();
             slot_of[value] = to;
-            // Nobody reads it, but it may still fail, or say a size.
+            // It has no user, but it may fail or define a size, so it runs.
             if values[value].last_use == at {
                 slots.give(to);
             }
@@ -365,7 +366,7 @@ impl Plan {
     }
 }
 
-/// Places for values, each used again when its value is gone.
+/// Slots for values. A slot is reused after the last use of its value.
 #[derive(Default)]
 struct Slots {
     count: usize,

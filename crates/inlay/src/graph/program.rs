@@ -1,4 +1,4 @@
-//! The program: nodes in the order in which they were added, each one value.
+//! The program: a list of nodes in the order in which they were added. Each node is one value.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -19,7 +19,7 @@ use crate::{Device, Tensor, device};
 
 /// Operations that were recorded on symbolic tensors, to be run on values.
 ///
-/// A handle: clones are the same program.
+/// This is a handle: clones share one program.
 ///
 /// ```
 /// use inlay::{DType, Program, Slice, SliceScatter, Tensor};
@@ -41,7 +41,7 @@ pub struct Program(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     graph: Mutex<Graph>,
-    /// The last plans that were asked for.
+    /// The plans that were asked for last.
     plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
 }
 
@@ -52,10 +52,10 @@ impl Drop for Shared {
     }
 }
 
-/// What a plan is for: values to fetch, and whether feeds may be written.
+/// The values that a plan fetches, and whether runs may write into their feeds.
 pub(super) type PlanKey = (Vec<Id>, bool);
 
-/// Plans that are kept: a program has few sets of results.
+/// Plans that are kept for a program. Few sets of results are asked for.
 const PLANS: usize = 8;
 
 /// All of a program.
@@ -64,13 +64,13 @@ pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     pub(super) data: HashMap<String, Id>,
     pub(super) outputs: Vec<(String, Id)>,
-    /// Where each symbol is found when values have come: the size of an axis of a node.
+    /// The node and the axis whose size each symbol is.
     pub(super) sizes: HashMap<Symbol, (Id, usize)>,
-    /// Tensors that were taken as constants, so that each is taken once.
+    /// Tensors that became constants. Each becomes one only once.
     captured: HashMap<usize, (WeakTensor, u64, Id)>,
 }
 
-/// One value.
+/// A node, which is one value.
 #[derive(Clone)]
 pub(super) struct Node {
     pub(super) what: What,
@@ -79,14 +79,14 @@ pub(super) struct Node {
     pub(super) site: Site,
 }
 
-/// How a value comes to be.
+/// How a value is made.
 #[derive(Clone)]
 pub(super) enum What {
-    /// It is fed, under a name.
+    /// A run is given it under this name.
     Data(String),
-    /// It is there.
+    /// It is known when the program is built.
     Constant(Array),
-    /// It is computed.
+    /// An operation computes it.
     Op(AnyOp),
 }
 
@@ -109,7 +109,7 @@ impl Graph {
         &self.nodes[id as usize]
     }
 
-    /// The symbols that first appear in the shape of a node, with their axes.
+    /// The symbols that appear first in the shape of this node, with their axes.
     pub(super) fn defined_by(&self, id: Id) -> SmallVec<[(Symbol, usize); 2]> {
         let shape = self.node(id).meta.shape.iter().enumerate();
         let found = shape.filter_map(|(axis, dim)| match dim {
@@ -121,11 +121,12 @@ impl Graph {
         found.collect()
     }
 
-    /// A tensor with elements, taken as it is now.
+    /// The constant with the elements that a tensor has now.
     pub(super) fn constant(&mut self, op: &'static str, tensor: &Tensor) -> Result<Id> {
         let array = tensor.array();
         let (key, version) = (tensor.address(), array.buffer.version());
-        // Who shares the CPU's memory from outside writes it unseen, so that the bytes are compared.
+        // Another library that shares the CPU memory can write it without a change of version, so
+        // the bytes are compared.
         if let Some((weak, then, id)) = self.captured.get(&key)
             && *then == version
             && weak.is(tensor)
@@ -135,8 +136,8 @@ impl Graph {
         {
             return Ok(*id);
         }
-        // A copy, since whoever has the tensor may still write it; on the CPU, since no run has said
-        // yet where it will be.
+        // Copied, because owners of the tensor may write it later. Kept on the CPU, because it is
+        // not known yet on which device a run will be.
         let kept = device::to_device(op, array, Device::Cpu)?;
         let id = self.push(What::Constant(kept), &[], array.meta(), Site::default())?;
         self.captured.insert(key, (tensor.downgrade(), version, id));
@@ -183,12 +184,13 @@ impl Program {
         lock(&self.0.graph)
     }
 
-    /// Whether two handles are the same program.
+    /// Whether two handles refer to the same program.
     pub fn is(&self, other: &Program) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A symbolic tensor that each run is fed under `name`. A size of `None` comes with the values.
+    /// A symbolic tensor whose value each run is given under `name`. A size of `None` is known when
+    /// the value is given.
     ///
     /// # Errors
     /// A name that is taken or empty.
@@ -207,7 +209,7 @@ impl Program {
         Ok(Tensor::of_value(Symbolic::new(&self.recorder(), id, meta, None), History::default()))
     }
 
-    /// Names results, so that a program that was saved can say what to fetch.
+    /// Gives names to results. A program that is saved and loaded finds its results by these names.
     ///
     /// # Errors
     /// Tensors of another program, a name that is taken.
@@ -225,7 +227,7 @@ impl Program {
         Ok(())
     }
 
-    /// The names of what is fed, in the order of their making.
+    /// The names of the inputs, in the order in which they were made.
     pub fn inputs(&self) -> Vec<String> {
         let graph = self.graph();
         let names = graph.nodes.iter().filter_map(|node| match &node.what {
@@ -274,7 +276,8 @@ impl Program {
         self.len() == 0
     }
 
-    /// The value that a tensor stands for in this program; one with elements becomes a constant.
+    /// The node that a tensor stands for in this program. A tensor with elements becomes a
+    /// constant.
     pub(super) fn id_of(&self, op: &'static str, tensor: &Tensor) -> Result<Id> {
         match tensor.symbolic() {
             Some(symbolic) if self.has_recorded(symbolic) => symbolic.id(op),
@@ -299,7 +302,7 @@ impl Program {
         if let Some((_, plan)) = plans.iter().find(|(known, _)| *known == key) {
             return Ok(Arc::clone(plan));
         }
-        // Nodes are only added, so a plan stays right.
+        // Nodes are never changed or removed, so a plan stays valid.
         let plan = Arc::new(Plan::new(&self.graph(), &key)?);
         if plans.len() >= PLANS {
             plans.remove(0);
@@ -311,14 +314,14 @@ impl Program {
     /// The values of `fetch` for the values of `feed`.
     ///
     /// # Errors
-    /// Names, dtypes or shapes of `feed` that are not those of the program's inputs; and whatever its
-    /// operations find wrong with the values. The feeds and later runs are as before.
+    /// Names, dtypes or shapes of `feed` that differ from the program's inputs, and errors of
+    /// operations. A run that fails changes neither the feeds nor later runs.
     pub fn run(&self, feed: &[(&str, &Tensor)], fetch: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.run_plan(&*self.plan(fetch, false)?, feed)
     }
 
-    /// As [`Program::run`], but the run may write into the memory of its feeds where this is their
-    /// last use, whether it fails or not.
+    /// As [`Program::run`], but the run may write into the memory of a feed at its last use. It may
+    /// have done so when it fails.
     ///
     /// # Errors
     /// As there.
@@ -327,7 +330,7 @@ impl Program {
     }
 
     fn run_plan(&self, plan: &Plan, feed: &[(&str, &Tensor)]) -> Result<Vec<Tensor>> {
-        // Names that this plan does not need may be fed, names that nobody knows may not.
+        // A feed that this plan does not need is accepted, but its name must be that of an input.
         let graph = self.graph();
         if let Some((name, _)) = feed.iter().find(|(name, _)| !graph.data.contains_key(*name)) {
             let mut known: Vec<&str> = graph.data.keys().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! One run of a plan: step by step, each result in its slot until its last use.
+//! One run of a plan: steps run in order, and each result stays in its slot until its last use.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ struct State<'p> {
     constants: &'p [Array],
     bound: &'p Bound,
     slots: Vec<Option<Array>>,
-    /// Sizes that came while it ran.
+    /// Sizes that steps of this run have computed.
     late: Cow<'p, Sizes>,
-    /// For each feed, whether it may be written.
+    /// For each feed, whether its memory may be written.
     donated: SmallVec<[bool; 8]>,
 }
 
 impl Plan {
-    /// The values of what the plan fetches, for the values of `feed`.
+    /// Runs the plan on the values of `feed`; returns the values that the plan fetches.
     ///
     /// # Errors
-    /// Inputs of the program that are missing, or have another dtype or shape; and whatever its
-    /// operations find wrong with the values. Feeds that were not donated are as before.
+    /// Inputs that are missing or have another dtype or shape, and errors of operations. Feeds that
+    /// were not donated are unchanged.
     pub fn run(&self, feed: &[(&str, &Tensor)]) -> Result<Vec<Tensor>> {
         let mut fed: SmallVec<[&Tensor; 8]> = SmallVec::new();
         for wanted in &self.feeds {
@@ -52,7 +52,7 @@ impl Plan {
         self.run_in_order(&fed)
     }
 
-    /// The names of the inputs that it needs, in their order.
+    /// The names of the inputs that the plan needs, in the order in which they were made.
     pub fn inputs(&self) -> impl Iterator<Item = &str> {
         self.feeds.iter().map(|feed| feed.name.as_str())
     }
@@ -84,7 +84,7 @@ impl Plan {
         }
         let donated = feed.iter().map(|tensor| {
             let array = tensor.array();
-            // What two feeds share is read by both.
+            // Memory that two feeds share must not be written: the other feed is still read.
             let shared = feed.iter().filter(|other| array.overlaps(other.array())).count() > 1;
             !shared && array.expect_target("run", "feed").is_ok()
         });
@@ -99,7 +99,7 @@ impl Plan {
         device::marked(device, locate, |mark| state.run(mark))
     }
 
-    /// The device of a run: that of its feeds, with which plain numbers go along.
+    /// The device of a run, which is that of its feeds. Plain numbers are moved to it.
     fn place(&self, feed: &[&Tensor]) -> Result<Device> {
         let Some(first) = feed.iter().position(|tensor| !goes_along(tensor)) else {
             let numbers = feed.first().map(|tensor| tensor.device());
@@ -117,13 +117,13 @@ impl Plan {
         }
     }
 
-    /// The constants where a run is.
+    /// The constants on the device of a run.
     fn constants_on(&self, device: Device) -> Result<Arc<Vec<Array>>> {
         #[cfg(feature = "gpu")]
         if device == Device::Gpu {
             let current = inlay_gpu::current()?;
             let mut kept = lock(&self.on_gpu);
-            // Those of a device that was lost are gone.
+            // Constants of a lost device are uploaded again.
             let valid = |array: &Array| Arc::ptr_eq(array.buffer.gpu().gpu(), &current);
             if let Some(constants) = kept.as_ref().filter(|kept| kept.iter().all(valid)) {
                 return Ok(Arc::clone(constants));
@@ -138,7 +138,7 @@ impl Plan {
 }
 
 impl State<'_> {
-    /// Takes all steps, telling `mark` which is next.
+    /// Runs all steps, and calls `mark` with the number of each step before it runs.
     fn run(mut self, mark: &dyn Fn(usize) -> Result<()>) -> Result<Vec<Tensor>> {
         for (at, step) in self.plan.steps.iter().enumerate() {
             mark(at)?;
@@ -180,7 +180,7 @@ impl State<'_> {
             };
             op.run(&arrays, out)?
         };
-        // What comes next was checked for what was inferred.
+        // Later steps were checked against the inferred shape.
         result.expect_meta(op.name(), expected)?;
         for slot in &step.frees {
             self.slots[*slot] = None;
@@ -190,12 +190,12 @@ impl State<'_> {
         if value.defines.iter().any(unknown) {
             learn(self.late.to_mut(), value, &result.meta().shape);
         }
-        // A result that nobody reads goes at once.
+        // A result without users is dropped at once.
         self.slots[step.to] = (value.last_use != at).then_some(result);
         Ok(())
     }
 
-    /// Whether the memory of `x` is this run's to write: its own, or donated to it.
+    /// Whether this run may write the memory of `x`: it allocated the memory, or it was donated.
     fn may_write(&self, step: &Step, x: &Array) -> bool {
         let given = step.feed.is_some_and(|feed| self.donated[feed]);
         if given {
@@ -211,7 +211,7 @@ impl State<'_> {
             fetches.iter().map(|fetch| self.get(fetch.place).clone()).collect();
         self.slots.clear();
         for (fetch, result) in fetches.iter().zip(&mut results) {
-            // What was donated goes to one result.
+            // Donated memory becomes the memory of one result only.
             let given = fetch.feed.is_some_and(|feed| std::mem::take(&mut self.donated[feed]));
             if !given && !result.buffer.is_sole() {
                 *result = device::to_contiguous("run", result)?;

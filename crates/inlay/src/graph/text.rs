@@ -11,7 +11,7 @@ use crate::lock::lock;
 use crate::op::AnyOp;
 use crate::symbolic::Id;
 
-/// What a node is called in a listing.
+/// The name of a node in a listing.
 pub(super) fn name(graph: &Graph, id: Id) -> String {
     match &graph.node(id).what {
         What::Data(name) => name.clone(),
@@ -19,10 +19,10 @@ pub(super) fn name(graph: &Graph, id: Id) -> String {
     }
 }
 
-/// What an operation does beside its name: its attributes, as they are written in the code.
+/// The attributes of an operation, as `Debug` writes them.
 pub(super) fn attributes(op: &AnyOp) -> String {
     let whole = format!("{op:?}");
-    // The name stands before the first bracket, and again inside: `Scatter(Scatter { axis: 0 })`.
+    // The name of the operation comes twice: `Scatter(Scatter { axis: 0 })`.
     let inner = whole.find('{').map(|at| &whole[at..]).unwrap_or("");
     inner.trim_end_matches(')').to_owned()
 }
@@ -72,14 +72,14 @@ fn bytes(meta: &Meta) -> Option<usize> {
 }
 
 impl Plan {
-    /// How many copies of a whole tensor are saved by writing in place.
+    /// How many copies of a whole tensor are avoided by writing in place.
     pub fn copies_saved(&self) -> usize {
         self.steps.iter().filter(|step| step.in_place).count()
     }
 
-    /// The most memory that a run holds at a time, beside feeds, constants, and what an operation needs while
-    /// it works: for feeds of the sizes that came last, or that are declared. `None` while they are not
-    /// known.
+    /// The peak memory of a run in bytes, without feeds, constants and scratch memory of
+    /// operations. It is for the feed shapes of the last run, or for declared shapes. `None` if
+    /// sizes are not known yet.
     pub fn peak_memory(&self) -> Option<usize> {
         let last = lock(&self.bound).last().cloned();
         self.peak(last.as_deref())
@@ -90,7 +90,7 @@ impl Plan {
             Some(bound) => &bound.metas[value],
             None => &self.values[value].meta,
         };
-        // Memory lives from the step that makes it to the last use of any value that has it.
+        // Memory is held from the step that allocates it to the last use of any value in it.
         let mut ends = vec![0; self.values.len()];
         for value in &self.values {
             ends[value.root] = ends[value.root].max(value.last_use);

@@ -1,4 +1,4 @@
-//! Memory shared with others: tensors over foreign memory, and addresses for those who read ours.
+//! Memory shared with other libraries: tensors over foreign memory, and addresses of our own.
 #![expect(unsafe_code, reason = "foreign memory comes as raw pointers")]
 
 pub mod dlpack;
@@ -13,13 +13,13 @@ use crate::memory::Buffer;
 use crate::{Device, Tensor};
 
 impl Tensor {
-    /// A tensor over memory that belongs to `owner`, which is kept until the last handle to the
-    /// memory is gone. `layout` counts from `ptr`. Fails when it leaves the `len` bytes.
+    /// A tensor over memory that belongs to `owner`, which is dropped with the last handle to the
+    /// memory. `layout` is relative to `ptr`. Fails if it exceeds the `len` bytes.
     ///
     /// # Safety
-    /// The `len` bytes at `ptr` are initialized, and valid for reads, and for writes if
-    /// `writable`, for as long as `owner` lives. While an operation runs on the tensor nobody
-    /// else should write them; one who does gets results of no particular value.
+    /// The `len` bytes at `ptr` are initialized. They are valid for reads, and for writes if
+    /// `writable`, for as long as `owner` lives. While an operation runs on the tensor, no other
+    /// code should write them; if it does, the result is unspecified.
     pub unsafe fn from_foreign(
         ptr: NonNull<u8>,
         len: usize,
@@ -32,19 +32,18 @@ impl Tensor {
             Some(range) if range.is_empty() || range.end <= len => {}
             _ => return Err(Error::OutOfBounds { what: "a foreign array", len }),
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let buffer = unsafe { inlay_cpu::Buffer::foreign(ptr, len, writable, owner) };
         Ok(Tensor::from_array(Array { buffer: Buffer::Cpu(buffer), layout, dtype }))
     }
 
-    /// Whether the memory is not this library's own.
+    /// Whether the memory was allocated by another library.
     pub fn is_foreign(&self) -> bool {
         self.array().buffer.is_foreign()
     }
 
-    /// The address of the element at index 0, 0, …, for those who share the memory. It is valid
-    /// as long as a handle to the memory lives; whoever uses it answers for races. Null unless the
-    /// tensor is on the CPU.
+    /// The address of the element at index 0, 0, …. It is valid as long as a handle to the memory
+    /// exists. Its user must prevent data races. Null unless the tensor is on the CPU.
     pub fn data_ptr(&self) -> *mut u8 {
         let array = self.array();
         match self.device() {
@@ -53,7 +52,7 @@ impl Tensor {
         }
     }
 
-    /// Fails unless the tensor is on the CPU, for those who share its memory.
+    /// Fails unless the tensor is on the CPU, where its memory can be shared.
     ///
     /// # Errors
     /// A tensor on another device.

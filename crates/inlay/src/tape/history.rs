@@ -1,5 +1,5 @@
-//! What a tensor knows of gradients: whether it wants one, what it was computed by, what it has
-//! collected.
+//! The gradient state of a tensor: whether it requires one, the operation that computed it, and the
+//! gradient that it has collected.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -10,15 +10,15 @@ use super::node::{Edge, Link};
 use crate::Tensor;
 use crate::lock::lock;
 
-/// Sees a gradient on its way, and may give another in its place.
+/// A function that backward calls with a gradient. It may return a replacement.
 pub(crate) type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
 
-/// The gradient side of a tensor.
+/// The gradient state of a tensor.
 #[derive(Default)]
 pub(crate) struct History {
-    /// Whether the tensor is a leaf that wants a gradient.
+    /// Whether the tensor is a leaf that requires a gradient.
     wants: AtomicBool,
-    /// Whether `node` is set; read without the lock.
+    /// Whether `node` is set. It is read without the lock.
     computed: AtomicBool,
     node: Mutex<Link>,
     leaf: OnceLock<Arc<Leaf>>,
@@ -26,10 +26,10 @@ pub(crate) struct History {
     view: Option<u64>,
 }
 
-/// Where a leaf's gradient is collected; graphs keep this and not the leaf's elements.
+/// The collected gradient of a leaf. Graphs hold this, not the elements of the leaf.
 pub(crate) struct Leaf {
     pub(crate) meta: Meta,
-    /// In 32 bits for 16-bit floats, so that many backwards add up.
+    /// 16-bit floats are summed in 32 bits, so that the sum of many backwards stays exact enough.
     pub(crate) grad: Mutex<Option<Tensor>>,
     pub(crate) hooks: Mutex<Vec<Hook>>,
 }
@@ -79,7 +79,7 @@ impl History {
 }
 
 impl Tensor {
-    /// Where the gradient of this tensor goes.
+    /// The edge along which the gradient of this tensor flows.
     pub(crate) fn edge(&self) -> Edge {
         let history = self.history();
         let node = history.node();
@@ -89,7 +89,7 @@ impl Tensor {
         if history.wants.load(Ordering::Relaxed) { Edge::Leaf(self.leaf()) } else { Edge::None }
     }
 
-    /// The same history for a copy that stands for this tensor.
+    /// The same history, for a copy that replaces this tensor.
     pub(crate) fn history_again(&self) -> History {
         let history = History::new(Some(self.history().node()), None);
         if self.history().wants.load(Ordering::Relaxed) {
@@ -107,14 +107,13 @@ impl Tensor {
         Arc::clone(self.history().leaf.get_or_init(make))
     }
 
-    /// Whether gradients stop here: true unless the tensor wants one or was computed from one that
-    /// does.
+    /// Whether gradients stop here. False if the tensor requires a gradient or was computed from
+    /// one that does.
     pub fn stop_gradient(&self) -> bool {
         !self.history().is_tracked()
     }
 
-    /// Says whether gradients stop here. A computed tensor that stops them forgets what it was
-    /// computed from.
+    /// Sets whether gradients stop here. A computed tensor that stops them drops its history.
     ///
     /// # Errors
     /// A dtype that is neither float nor complex has no gradient.
@@ -132,7 +131,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// The same tensor, as a leaf that wants a gradient.
+    /// The same tensor, as a leaf that requires a gradient.
     ///
     /// # Errors
     /// As [`Tensor::set_stop_gradient`].
@@ -141,7 +140,7 @@ impl Tensor {
         Ok(self)
     }
 
-    /// Whether the tensor was not computed by recorded operations.
+    /// Whether the tensor is a leaf: no recorded operation computed it.
     pub fn is_leaf(&self) -> bool {
         self.history().is_leaf()
     }
@@ -161,11 +160,11 @@ impl Tensor {
         }
     }
 
-    /// Calls `hook` with the gradient of this tensor whenever backward comes by; what it returns
-    /// takes the gradient's place.
+    /// Registers a hook. Each backward calls it with the gradient of this tensor; a gradient that
+    /// it returns is used instead.
     ///
     /// # Errors
-    /// A tensor through which no gradient goes.
+    /// A tensor that stops gradients.
     pub fn register_hook(
         &self,
         hook: impl Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync + 'static,

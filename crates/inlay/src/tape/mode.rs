@@ -1,4 +1,4 @@
-//! Whether this thread records.
+//! Whether this thread records operations for gradients.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ pub fn is_grad_enabled() -> bool {
     ENABLED.get()
 }
 
-/// While it lives, operations on this thread are not recorded.
+/// A guard. While it exists, operations of this thread are not recorded.
 ///
 /// ```
 /// # use inlay::{DType, NoGrad, Tensor};
@@ -27,23 +27,23 @@ pub fn is_grad_enabled() -> bool {
 #[derive(Debug)]
 pub struct NoGrad {
     before: bool,
-    /// It belongs to its thread.
+    /// Makes it `!Send`: it restores the mode of its own thread.
     thread: PhantomData<*const ()>,
 }
 
 impl NoGrad {
-    /// Stops recording until it is dropped.
+    /// Stops recording until the guard is dropped.
     #[expect(clippy::new_without_default, reason = "a guard is made to be held, not by default")]
     pub fn new() -> Self {
         NoGrad::set(false)
     }
 
-    /// Records or not until it is dropped.
+    /// Sets the mode until the guard is dropped.
     pub(crate) fn set(enabled: bool) -> Self {
         NoGrad { before: ENABLED.replace(enabled), thread: PhantomData }
     }
 
-    /// Sets the mode without a guard, for callers whose scopes are not Rust's; returns the old one.
+    /// Sets the mode without a guard, for other languages. Returns the old mode.
     pub fn switch(enabled: bool) -> bool {
         ENABLED.replace(enabled)
     }

@@ -1,4 +1,4 @@
-//! What the tape is made of: a node for each recorded operation, and the edges between them.
+//! The tape: a node for each recorded operation, and the edges between nodes.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -16,22 +16,22 @@ use crate::op::Checked;
 /// One recorded operation.
 pub(crate) struct TapeNode {
     pub(crate) op: Box<dyn Checked>,
-    /// Where the gradient of each input goes.
+    /// The edge along which the gradient of each input flows.
     pub(crate) edges: SmallVec<[Edge; 3]>,
-    /// What the result is.
+    /// Dtype and shape of the result.
     pub(crate) dtype: DType,
-    /// What each input was.
+    /// Dtype and shape of each input.
     pub(crate) metas: SmallVec<[Meta; 3]>,
-    /// What the rule reads; gone once backward has passed.
+    /// The values that the rule reads. Backward frees them.
     saved: Mutex<Option<Saved>>,
     pub(crate) hooks: Mutex<Vec<Hook>>,
 }
 
-/// Values that a rule reads, with the versions that their memory had.
+/// Values that a rule reads, each with the version that its memory had when it was saved.
 #[derive(Default)]
 pub(crate) struct Saved {
     pub(crate) inputs: SmallVec<[Option<(Tensor, u64)>; 3]>,
-    /// Without its history, which is the node that keeps it.
+    /// The result without its history: the history is this node, so it would be a cycle.
     pub(crate) output: Option<(Tensor, u64)>,
 }
 
@@ -57,11 +57,11 @@ impl Saved {
 /// Where a gradient goes.
 #[derive(Clone)]
 pub(crate) enum Edge {
-    /// Nowhere.
+    /// The gradient is not needed.
     None,
-    /// To a tensor that collects it.
+    /// A leaf, which collects the gradient.
     Leaf(Arc<Leaf>),
-    /// To the operation that made the input.
+    /// The operation that computed the input.
     Node(Link),
 }
 
@@ -77,7 +77,7 @@ impl TapeNode {
         Link(Some(Arc::new(TapeNode { op, edges, dtype, metas, saved, hooks: Mutex::default() })))
     }
 
-    /// What was saved; an error once it was freed.
+    /// The saved values. An error if they were freed.
     pub(crate) fn saved(&self) -> Result<SavedGuard<'_>> {
         let guard = lock(&self.saved);
         if guard.is_none() {
@@ -86,14 +86,14 @@ impl TapeNode {
         Ok(SavedGuard(guard))
     }
 
-    /// Frees what was saved.
+    /// Frees the saved values.
     pub(crate) fn free(&self) {
         let freed = lock(&self.saved).take();
         drop(freed);
     }
 }
 
-/// Locked access to what is there.
+/// Locked access to the saved values.
 pub(crate) struct SavedGuard<'a>(MutexGuard<'a, Option<Saved>>);
 
 impl std::ops::Deref for SavedGuard<'_> {
@@ -113,10 +113,10 @@ impl fmt::Debug for TapeNode {
     }
 }
 
-/// A reference to a node, or to none.
+/// A reference to a node, or none.
 ///
-/// Dropping the last reference to a long chain of nodes must not recurse through it: a node that
-/// goes while another one is going waits in a queue.
+/// Dropping the last reference to a long chain of nodes must not recurse: a node that is dropped
+/// while another node is being dropped is put into a queue.
 #[derive(Clone, Default)]
 pub(crate) struct Link(Option<Arc<TapeNode>>);
 
@@ -156,7 +156,7 @@ impl Drop for Link {
         if !matches!(waiting, Ok(false)) {
             return;
         }
-        // This is the first to go: it works off what its going sets free.
+        // This is the outermost drop, so it empties the queue.
         let mut next = Some(node);
         while let Some(node) = next {
             drop(node);

@@ -1,4 +1,4 @@
-//! What a gradient rule sees, and what it gives.
+//! The arguments and the results of a gradient rule.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use super::node::{Link, Saved, TapeNode};
 use crate::Tensor;
 use crate::array::Array;
 
-/// The gradients of the inputs, in their order; `None` where there is none.
+/// The gradient of each input, or `None`.
 pub(crate) type Grads = SmallVec<[Option<Tensor>; 3]>;
 
-/// Which values an operation's rule reads.
+/// The values that the rule of an operation reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Saves {
-    /// Bit i for input i.
+    /// Bit `i` stands for input `i`.
     pub(crate) inputs: u32,
     pub(crate) output: bool,
 }
 
 impl Saves {
-    /// The rule needs the gradient alone.
+    /// The rule reads only the gradient.
     pub(crate) const NOTHING: Saves = Saves { inputs: 0, output: false };
 
     /// The rule reads these inputs.
@@ -46,12 +46,12 @@ impl Saves {
     }
 }
 
-/// One step of backward.
+/// The arguments of a rule.
 pub(crate) struct Rule<'a> {
     pub(crate) node: &'a Arc<TapeNode>,
     pub(crate) saved: &'a Saved,
     pub(crate) upstream: &'a Tensor,
-    /// For each input, whether anyone wants its gradient.
+    /// For each input, whether its gradient is needed.
     pub(crate) wanted: &'a [bool],
 }
 
@@ -61,12 +61,12 @@ impl Rule<'_> {
         self.upstream
     }
 
-    /// Whether anyone wants the gradient of input `k`.
+    /// Whether the gradient of input `k` is needed.
     pub(crate) fn wants(&self, k: usize) -> bool {
         self.wanted[k]
     }
 
-    /// What input `k` was.
+    /// Dtype and shape of input `k`.
     pub(crate) fn meta(&self, k: usize) -> &Meta {
         &self.node.metas[k]
     }
@@ -76,7 +76,7 @@ impl Rule<'_> {
         &self.meta(k).shape
     }
 
-    /// How many inputs there were.
+    /// The number of inputs.
     pub(crate) fn arity(&self) -> usize {
         self.node.metas.len()
     }
@@ -92,7 +92,7 @@ impl Rule<'_> {
         }
     }
 
-    /// The result, which the operation has said it saves.
+    /// The result. The operation must declare that its rule reads it.
     pub(crate) fn output(&self) -> Result<Tensor> {
         match &self.saved.output {
             Some((tensor, version)) => {
@@ -110,7 +110,7 @@ impl Rule<'_> {
         Err(Error::Modified { op: self.node.op.name() })
     }
 
-    /// One gradient for each input, made only if it is wanted.
+    /// One gradient for each input; `make` is called only for those that are needed.
     pub(crate) fn each(&self, make: impl Fn(usize) -> Result<Option<Tensor>>) -> Result<Grads> {
         (0..self.arity()).map(|k| if self.wants(k) { make(k) } else { Ok(None) }).collect()
     }

@@ -1,5 +1,5 @@
-//! The cases of `testdata/`, run on the Rust library: out of place, in place, and with every input
-//! laid out in other ways in memory.
+//! The cases of `testdata/` on the Rust library: out of place, in place, and with inputs in several
+//! memory layouts.
 
 use inlay::{Program, Tensor, current_device};
 
@@ -58,7 +58,7 @@ fn check_case(case: &Case, layout: usize, in_place: bool) {
         (Expect::Error { .. }, Ok(got)) => panic!("{name}: no error but {got:?}"),
         (Expect::Value(_), Err(error)) => panic!("{name}: {error}"),
     }
-    // Nothing is written but the target of a call in place that succeeds.
+    // Only the target of a successful in-place call is written.
     let succeeds = matches!(case.expect, Expect::Value(_));
     let written = usize::from(succeeds && (in_place || case.op == "setitem"));
     for ((arg, tensor), before) in tensors.iter().zip(before).skip(written) {
@@ -67,8 +67,8 @@ fn check_case(case: &Case, layout: usize, in_place: bool) {
     }
 }
 
-/// The case as a program, whose sizes are declared or `open`: the same result, and the same error, be
-/// it when the program is built or when it runs.
+/// The case as a program with declared or `open` sizes. It gives the same result or the same error,
+/// either when the program is built or when it runs.
 fn check_static(case: &Case, open: bool, in_place: bool) {
     let name = format!("{} as a program, open sizes: {open}, in place: {in_place}", case.name);
     let tensors = case.tensors(0);
@@ -76,7 +76,7 @@ fn check_static(case: &Case, open: bool, in_place: bool) {
         let program = Program::new();
         let mut symbols = Vec::new();
         for (arg, tensor) in &tensors {
-            // How many axes an index of places names can't be left open.
+            // The last size of an nd index must be known.
             let known = !open || (case.op.starts_with("scatter_nd") && arg == "index");
             let size = |size: &usize| known.then_some(*size);
             let shape: Vec<_> = tensor.shape().iter().map(size).collect();
@@ -97,7 +97,7 @@ fn check_static(case: &Case, open: bool, in_place: bool) {
             let text = error.to_string();
             assert_eq!(format!("{:?}Error", error.kind()), *kind, "{name}: {text}");
             for word in contains {
-                // What is wrong already when the program is built is told without open sizes.
+                // At build time a message has `?` for an open size, so numbers may be missing.
                 let told = !text.contains('?') || !word.contains(|c: char| c.is_ascii_digit());
                 assert!(!told || text.contains(word.as_str()), "{name}: {text:?} lacks {word:?}");
             }
@@ -107,7 +107,7 @@ fn check_static(case: &Case, open: bool, in_place: bool) {
     }
 }
 
-/// Tests among which the files are divided, so that they run side by side.
+/// The file of a test. One name is a Rust keyword.
 const SHARDS: usize = 8;
 
 macro_rules! shards {

@@ -1,4 +1,4 @@
-//! Programs: what a plan drops, merges, folds and writes in place; and functions that are traced.
+//! Programs: dropped, merged and folded nodes, writes in place, and traced functions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -55,12 +55,12 @@ fn values_that_are_still_read_are_not_written() {
     let view = base.index(&[Item::Slice(Slice::new(2, None, 1))]).unwrap();
     let written = base.slice_scatter(&zeros, &first(2)).unwrap();
     let again = written.slice_scatter(&view, &first(2)).unwrap();
-    // `base` is read through `view` after the first write, so that one is a copy; `written` is not.
+    // `view` reads `base` after the first write, so that write copies. The second does not.
     let plan = program.plan(&[&again], false).unwrap();
     assert_eq!(plan.copies_saved(), 1);
     let got = plan.run(&[("x", &floats(&[1.0, 2.0, 3.0, 4.0]))]).unwrap();
     assert_eq!(got[0].to_vec::<f32>().unwrap(), [6.0, 8.0, 6.0, 8.0]);
-    // What is fetched is read, too.
+    // A fetched value counts as read.
     let plan = program.plan(&[&written, &again], false).unwrap();
     assert_eq!(plan.copies_saved(), 0);
     let got = plan.run(&[("x", &floats(&[1.0, 2.0, 3.0, 4.0]))]).unwrap();
@@ -146,10 +146,33 @@ fn a_function_is_traced_once_for_dtypes_and_ranks() {
     double.call(&[&Tensor::ones(&[2], DType::F64).unwrap()]).unwrap();
     double.call(&[&Tensor::ones(&[2, 2], DType::F32).unwrap()]).unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 3);
-    // With a gradient it is the function itself.
+    // For a gradient the function itself is called.
     let x = floats(&[3.0]).with_gradient().unwrap();
     double.call(&[&x]).unwrap()[0].backward(None, false).unwrap();
     assert_eq!(x.grad().unwrap().to_vec::<f32>().unwrap(), [2.0]);
+}
+
+#[test]
+fn a_function_that_needs_a_size_is_traced_for_each_set_of_sizes() {
+    let calls = AtomicUsize::new(0);
+    // The last size of the index is the number of axes that it names.
+    let add = jit(|args: &[Tensor]| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        Ok(vec![args[0].scatter_nd_add(&args[1], &args[2])?])
+    });
+    let x = Tensor::zeros(&[2, 2], DType::F32).unwrap();
+    let one = Tensor::from_slice(&[1i64, 0], &[1, 2]).unwrap();
+    let two = Tensor::from_slice(&[1i64, 0, 0, 1], &[2, 2]).unwrap();
+    for (index, update, want) in [
+        (&one, floats(&[5.0]), [0.0, 0.0, 5.0, 0.0]),
+        (&two, floats(&[5.0, 6.0]), [0.0, 6.0, 5.0, 0.0]),
+        (&one, floats(&[7.0]), [0.0, 0.0, 7.0, 0.0]),
+    ] {
+        let got = add.call(&[&x, index, &update]).unwrap();
+        assert_eq!(got[0].to_vec::<f32>().unwrap(), want);
+    }
+    // One call with open sizes, and one for each of two sets of sizes.
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
 }
 
 #[test]
@@ -170,5 +193,6 @@ also_on_gpu!(
     donated_memory_is_written_unless_two_feeds_share_it,
     a_long_program_is_built_planned_and_dropped,
     a_function_is_traced_once_for_dtypes_and_ranks,
+    a_function_that_needs_a_size_is_traced_for_each_set_of_sizes,
     a_traced_function_has_no_values,
 );

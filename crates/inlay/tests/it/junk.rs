@@ -1,5 +1,5 @@
-//! Calls with arguments that fit together only by chance: each gives a result or an error, and a
-//! failed write changes nothing.
+//! Calls with random arguments: each gives a result or an error, and a failed write changes
+//! nothing.
 
 use inlay::{
     DType, DiagonalScatter, Item, PutAlongAxis, Reduce, Result, Scatter, SelectScatter, Slice,
@@ -53,7 +53,7 @@ fn reduce(rng: &mut Rng) -> Reduce {
     *rng.pick(&[Reduce::Sum, Reduce::Mul, Reduce::Mean, Reduce::Amax, Reduce::Amin])
 }
 
-/// A write in place; the operands are drawn at random.
+/// A write in place with random operands.
 fn write(rng: &mut Rng, x: &Tensor) -> Result<()> {
     let (a, b) = (tensor(rng), tensor(rng));
     match rng.below(9) {

@@ -1,4 +1,5 @@
-//! What writes do to memory: nothing on failure, as if copied on overlap, one at a time.
+//! Writes and memory: a failed write changes nothing, overlapping inputs act as copies, and writes
+//! of several threads do not mix.
 
 use inlay::{
     DType, DiagonalScatter, Error, Item, PutAlongAxis, Reduce, Result, Scatter, SelectScatter,
@@ -18,7 +19,7 @@ fn all_true(shape: &[usize]) -> Tensor {
     Tensor::full(shape, true, DType::Bool).unwrap()
 }
 
-/// Every way to write a source of the target's shape into a matrix in place.
+/// All in-place operations that write a source of the target's shape into a matrix.
 const WRITES: [(&str, Write); 9] = [
     ("scatter", |x, y| {
         let back: Vec<i64> = (0..x.shape()[0] as i64).rev().collect();
@@ -53,7 +54,7 @@ const WRITES: [(&str, Write); 9] = [
     ("setitem", |x, y| x.assign(&[Item::Slice(Slice::new(None, None, -1))], y)),
 ];
 
-/// Pairs of overlapping parts of a matrix, of one shape: target and source.
+/// Pairs of a target and a source of one shape: overlapping parts of a matrix.
 fn overlaps(whole: &Tensor) -> Vec<(Tensor, Tensor)> {
     let rows = |slice| whole.slice(&SliceScatter::new(0, slice)).unwrap();
     let cols = |slice| whole.slice(&SliceScatter::new(1, slice)).unwrap();
@@ -183,7 +184,7 @@ fn sizes_beyond_memory_are_errors() {
     assert!(wide.add(&wide).is_err());
     assert!(Tensor::tril_indices(1 << 40, 1 << 40, 0, DType::I64).is_err());
     assert!(Tensor::arange(0, i64::MAX, 1, DType::I64).is_err());
-    // Sizes beside a zero may be anything.
+    // If one size is zero, the others may have any value.
     let none = Tensor::zeros(&[usize::MAX, 0, usize::MAX], DType::C128).unwrap();
     assert_eq!(none.copy().unwrap().numel(), 0);
 }

@@ -1,4 +1,4 @@
-"""How a call is compared with what Paddle said."""
+"""Comparison of a call with the result of Paddle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .support import Compare, laid, to_numpy
 
 @pytest.fixture
 def agree(rng) -> Callable[..., None]:
-    """Calls an operation on Paddle's memory, and compares what comes with what Paddle said."""
+    """Calls an operation on Paddle's memory, and compares the result with that of Paddle."""
 
     def compare(
         name: str,

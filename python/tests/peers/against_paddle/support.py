@@ -1,4 +1,4 @@
-"""What the tests against Paddle share: dtypes, the way from one to the other, and arguments."""
+"""Helpers of the tests against Paddle: dtypes, conversions, and arguments."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from naive import DTYPES
 
 import inlay
 
-UNSIGNED = ["uint16", "uint32", "uint64"]  # Paddle hands them through, and has no operations
+UNSIGNED = ["uint16", "uint32", "uint64"]  # Paddle imports and exports them, but has no operations
 KNOWN = [name for name in DTYPES if name not in UNSIGNED]
 
-# What Paddle takes; the test of dtypes shows that it takes no other.
+# The dtypes that Paddle supports; the test of dtypes shows that it supports no other.
 LARGE = ["int32", "int64", "float32", "float64"]
 TAKES = {
     "slice_scatter": KNOWN,
@@ -39,7 +39,7 @@ def each_dtype_of(name: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("dtype", TAKES[name])
 
 
-# From one to the other.
+# Conversions.
 
 
 def to_paddle(values: Any, dtype: str | None = None) -> paddle.Tensor:

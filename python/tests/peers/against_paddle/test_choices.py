@@ -43,7 +43,7 @@ def test_among_equal_zeros_the_first_stays_in_both(reduce) -> None:
 
 
 def test_x_is_not_stretched_to_the_mask() -> None:
-    # Paddle stretches x to a larger mask, as PyTorch does.
+    # Paddle broadcasts x to a larger mask, as PyTorch does.
     x, mask, source = paddle.zeros([3]), paddle.ones([2, 3], "bool"), paddle.arange(6.0)
     assert paddle.masked_scatter(x, mask, source).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert paddle.masked_fill(x, mask, 1.0).tolist() == [[1] * 3] * 2
@@ -59,7 +59,7 @@ def test_x_is_not_stretched_to_the_mask() -> None:
 
 
 def test_values_are_not_stretched_to_the_slice() -> None:
-    # Paddle stretches what goes into a slice, as an assignment would.
+    # Paddle broadcasts the values that are written into a slice, as an assignment would.
     x, one, row = paddle.zeros([2, 3]), paddle.ones([1, 1]), paddle.ones([3])
     for values in (one, row):
         assert paddle.slice_scatter(x, values, [0], [0], [2], [1]).tolist() == [[1] * 3] * 2
@@ -68,7 +68,7 @@ def test_values_are_not_stretched_to_the_slice() -> None:
 
 
 def test_numbers_that_the_dtype_can_not_hold_are_refused() -> None:
-    # Paddle cuts off a fraction and wraps what is out of range, in silence.
+    # Paddle truncates a fraction and wraps a number that is out of range, without a warning.
     x, mask, index = paddle.zeros([2], "int8"), to_paddle([True, False]), to_paddle([0])
     assert paddle.masked_fill(x, mask, 1.5).tolist() == [1, 0]
     assert paddle.masked_fill(x, mask, 300).tolist() == [44, 0]
@@ -132,7 +132,7 @@ def refusals(x: paddle.Tensor) -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.parametrize("dtype", KNOWN)
 def test_every_operation_takes_every_dtype(dtype) -> None:
-    # Paddle leaves many out on the CPU.
+    # Many operations are missing for these dtypes in Paddle on the CPU.
     x = to_paddle([[1, 0], [0, 1]], dtype)
     for name, call in refusals(x).items():
         if dtype in TAKES[name]:

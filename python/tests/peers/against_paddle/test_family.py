@@ -19,7 +19,7 @@ from .support import LARGE, TAKES, each_dtype_of, full_shapes, some_rows, to_pad
 
 
 def small(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
-    """Numbers of which a few add up without overflow; NaN and -0.0 have tests of their own."""
+    """Numbers whose sums do not overflow. NaN and -0.0 have separate tests."""
     if dtype in INTEGERS:
         return rng.integers(0 if dtype.startswith("u") else -5, 6, shape).astype(dtype)
     x = without_negative_zeros(numbers(rng, dtype, shape))
@@ -29,7 +29,7 @@ def small(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
 def broadcast_arguments(
     rng: np.random.Generator, shape: tuple[int, ...]
 ) -> tuple[int, np.ndarray, tuple[int, ...]]:
-    """An axis, an index that stretches to x off it, and a shape that stretches to the index's."""
+    """An axis, an index that broadcasts to x off it, and a shape that broadcasts to the index's."""
     axis = any_axis(rng, len(shape))
     # No longer than x: see the test of a long index.
     count = int(rng.integers(1, shape[axis] + 1))

@@ -81,7 +81,7 @@ CRASHES = {
         lambda: inlay.masked_scatter(inlay.zeros([3]), [False] * 3, inlay.zeros([0])),
         [0, 0, 0],
     ),
-    # The position in a matrix is reckoned from the number of matrices, which is 0.
+    # The position in a matrix is computed from the number of matrices, which is 0.
     "no matrices": (
         "paddle.diagonal_scatter(paddle.zeros([2, 0, 3, 3]), paddle.zeros([2, 0, 3]), 0, 2, 3)",
         lambda: inlay.diagonal_scatter(inlay.zeros([2, 0, 3, 3]), inlay.zeros([2, 0, 3]), 0, 2, 3),
@@ -140,7 +140,7 @@ def test_values_of_another_dtype_are_refused() -> None:
 
 
 def test_nan_is_the_maximum_and_the_minimum() -> None:
-    # Paddle compares, and NaN is never more nor less: it is dropped, unless it was there before.
+    # Paddle compares, and every comparison with NaN is false, so NaN is dropped unless x has it.
     index = to_paddle([0, 0])
     for old, updates, theirs in (
         (0.0, [math.nan, 1.0], {"amax": 1.0, "amin": 0.0}),
@@ -188,7 +188,7 @@ def test_a_long_index_is_stretched_too() -> None:
 
 
 def test_a_matrix_without_rows_has_no_triangle() -> None:
-    # Paddle counts a row that is not there.
+    # Paddle counts a row that does not exist.
     assert paddle.tril_indices(0, 3, 5).tolist() == [[0, 0, 0], [0, 1, 2]]
     with pytest.raises(RuntimeError, match="PreconditionNotMet"):
         paddle.triu_indices(0, 3, 5)
@@ -214,7 +214,7 @@ def test_offsets_past_the_edge() -> None:
 
 
 def test_an_empty_slice_takes_an_empty_source() -> None:
-    # Paddle can't stretch an empty source to the empty slice that it makes one element long.
+    # Paddle makes the empty slice one element long, so an empty source does not broadcast to it.
     x, none = paddle.zeros([4]), paddle.zeros([0])
     with pytest.raises(ValueError, match="expand"):
         paddle.slice_scatter(x, none, [0], [2], [2], [1])
@@ -222,7 +222,7 @@ def test_an_empty_slice_takes_an_empty_source() -> None:
 
 
 def test_a_row_out_of_range_is_refused() -> None:
-    # Paddle writes to an empty slice, so nothing is written and nothing said.
+    # Paddle writes to an empty slice: nothing is written, and there is no error.
     x, row = paddle.zeros([2, 3]), paddle.ones([3])
     assert paddle.select_scatter(x, row, 0, 5).tolist() == [[0] * 3] * 2
     with pytest.raises(IndexError, match=r"index is 5, .*axis 0 of size 2"):
@@ -230,8 +230,8 @@ def test_a_row_out_of_range_is_refused() -> None:
 
 
 def test_a_call_that_fails_has_written_nothing() -> None:
-    # Paddle checks each index as it comes to it: the first two writes are done when the third
-    # fails. (index_add_ checks them all first.)
+    # Paddle checks each index just before it is used, so the first two writes are done when the
+    # third fails. (index_add_ checks them all first.)
     bad, updates = to_paddle([0, 1, 7]), to_paddle([5.0, 6.0, 7.0])
     for their_call, our_call, left in (
         (

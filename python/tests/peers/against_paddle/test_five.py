@@ -48,7 +48,7 @@ def test_diagonals(rng, agree, dtype) -> None:
     for shape in full_shapes(rng, least=2):
         x = bits(rng, dtype, shape)
         axis1, axis2 = rng.permutation(x.ndim)[:2].tolist()
-        # Past the edge Paddle asks for a negative length; see the test of that.
+        # Outside of the matrix Paddle expects a negative length, which has a separate test.
         offset = int(rng.integers(-shape[axis1], shape[axis2] + 1))
         attrs = {"offset": offset, "axis1": axis1 - x.ndim, "axis2": axis2}
         theirs = paddle.diagonal(to_paddle(x), offset, axis1, axis2)
@@ -64,7 +64,7 @@ def test_masked_scatter(rng, agree, dtype) -> None:
         x = bits(rng, dtype, shape)
         mask = np.array(rng.random(thinner(rng, shape)) < rng.choice([0.0, 0.3, 0.7, 1.0]))
         count = np.count_nonzero(np.broadcast_to(mask, shape))
-        # Never without an element: see the test of an empty source.
+        # The source is never empty, which has a separate test.
         source = bits(rng, dtype, (max(count, 1) + int(rng.integers(0, 3)),))
         theirs = paddle.masked_scatter(*map(to_paddle, (x, mask, source)))
         agree("masked_scatter", [x, mask, source], theirs, twin=True)

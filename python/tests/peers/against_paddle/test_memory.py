@@ -79,7 +79,7 @@ def test_uint16_from_numpy_is_bfloat16_in_paddle() -> None:
 
 
 def test_memory_that_runs_backwards() -> None:
-    # Paddle takes negative strides and hands them back, but reckons the size of a result from them:
+    # Paddle imports and exports negative strides, but computes the size of a result from them:
     # "Fail to alloc memory of 18446744073709551612 size" at best, so nothing is asked of it here.
     array = np.arange(3, dtype="f4")[::-1]
     theirs = paddle.from_dlpack(inlay.from_numpy(array))
@@ -89,7 +89,7 @@ def test_memory_that_runs_backwards() -> None:
 
 
 def test_read_only_memory() -> None:
-    # Paddle has no read-only tensors. It takes the memory and drops the flag; Inlay keeps to it.
+    # Paddle has no read-only tensors. It imports the memory without the flag; Inlay keeps the flag.
     array = np.zeros(2)
     array.flags.writeable = False
     ours = inlay.from_numpy(array)

@@ -1,4 +1,4 @@
-"""How a call is compared with what PyTorch said."""
+"""Comparison of a call with the result of PyTorch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .support import Compare, assert_bits, laid, to_numpy
 
 @pytest.fixture
 def agree(rng) -> Callable[..., None]:
-    """Calls an operation on PyTorch's memory, and compares what comes with what PyTorch said."""
+    """Calls an operation on PyTorch's memory, and compares the result with that of PyTorch."""
 
     def compare(
         name: str,

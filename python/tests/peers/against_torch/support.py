@@ -1,4 +1,4 @@
-"""What the tests against PyTorch share: dtypes, the way from one to the other, and arguments."""
+"""Helpers of the tests against PyTorch: dtypes, conversions, and arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ each_self = pytest.mark.parametrize("include_self", [True, False], ids=["with se
 ignores_beta = pytest.mark.filterwarnings(r"ignore:index_reduce\(\) is in beta:UserWarning")
 
 
-# From one to the other.
+# Conversions.
 
 
 def torch_dtype(name: str) -> torch.dtype:
@@ -44,7 +44,7 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
 
 
 def laid(rng: np.random.Generator, tensor: torch.Tensor) -> torch.Tensor:
-    """The same elements in other memory: any order of axes, and gaps. No step is negative here."""
+    """The same elements with another layout: any order of axes, and gaps; no negative strides."""
     order = rng.permutation(tensor.ndim).tolist()
     steps = rng.integers(1, 3, tensor.ndim).tolist()
     wide = [tensor.shape[axis] * steps[axis] for axis in order]
@@ -76,7 +76,7 @@ def t(values: Any, dtype: Any = None) -> torch.Tensor:
 
 
 def disguised(rng: np.random.Generator, index: torch.Tensor, size: int) -> torch.Tensor:
-    """The same positions, some counted from the end, in any dtype: PyTorch takes neither."""
+    """The same positions in any dtype, some from the end. PyTorch supports neither."""
     dtype = str(rng.choice(INTEGERS))
     positions = to_numpy(index)
     if DTYPES[dtype].kind == "i":
@@ -90,14 +90,14 @@ def some_rows(rng: np.random.Generator, size: int, least: int = 0) -> torch.Tens
 
 
 def finite(x: np.ndarray) -> np.ndarray:
-    """Complex numbers without infinity and -0.0; see the test of those."""
+    """Complex numbers without infinity and -0.0, which have a separate test."""
     if x.dtype.kind != "c":
         return x
     return np.where(np.isfinite(x), x, x.dtype.type(1)) + x.dtype.type(0)
 
 
 def small(rng: np.random.Generator, dtype: str, shape: Any) -> torch.Tensor:
-    """Numbers of which a few add up without overflow, and no -0.0: see the test of those."""
+    """Numbers whose sums do not overflow, without -0.0, which has a separate test."""
     if dtype in COMPLEXES:
         return to_torch(finite(numbers(rng, dtype, shape)))
     if dtype not in INTEGERS:

@@ -15,8 +15,8 @@ from .support import UNSIGNED, t, to_torch, torch_dtype
 
 
 def test_x_is_not_stretched_to_the_mask() -> None:
-    # By choice: PyTorch stretches x to a larger mask, and the result has the mask's shape; in
-    # place it refuses. In Inlay only the mask is stretched.
+    # By choice: PyTorch broadcasts x to a larger mask, and the result has the mask's shape; in
+    # place this is an error. In Inlay only the mask is broadcast.
     x, mask, source = torch.zeros(3), torch.ones(2, 3, dtype=torch.bool), torch.arange(6.0)
     assert torch.masked_scatter(x, mask, source).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert torch.masked_fill(x, mask, 1).tolist() == [[1] * 3] * 2
@@ -62,7 +62,7 @@ def test_values_of_another_dtype_are_refused() -> None:
 
 
 def test_numbers_that_the_dtype_can_not_hold_are_refused() -> None:
-    # By choice: PyTorch cuts off a fraction in silence. Numbers out of range it refuses as well.
+    # By choice: PyTorch truncates a fraction without a warning. Both refuse numbers out of range.
     x, mask, index = torch.zeros(2, dtype=torch.int8), t([True, False]), t([0])
     assert torch.masked_fill(x, mask, 1.5).tolist() == [1, 0]
     assert torch.index_fill(x, 0, index, 1.5).tolist() == [1, 0]
@@ -145,7 +145,7 @@ def test_every_operation_takes_every_dtype(dtype) -> None:
 
 
 def test_triangles_of_every_dtype_and_offset() -> None:
-    # PyTorch has int32 and int64 alone, and its count overflows at the ends of int64.
+    # PyTorch has only int32 and int64, and its count overflows at the ends of int64.
     for dtype in ("uint8", "int8", "int16", *UNSIGNED):
         with pytest.raises(NotImplementedError):
             torch.tril_indices(2, 2, dtype=torch_dtype(dtype))
@@ -172,13 +172,13 @@ def test_dtypes_of_results() -> None:
 
 
 def test_casts() -> None:
-    # A fault of PyTorch's: float64 and int64 become bfloat16 by way of float32, rounded twice.
+    # A fault of PyTorch: float64 and int64 become bfloat16 through float32, with two roundings.
     for number in (t([1 + 2**-8 + 2**-40], torch.float64), t([2**40 + 2**32 + 1])):
         step = 2.0 ** (math.frexp(number.item())[1] - 8)
         below = math.floor(number.item() / step) * step
         assert number.to(torch.bfloat16).item() == below
         assert inlay.cast(inlay.from_dlpack(number), "bfloat16").item() == below + step
-    # By choice: past the ends of an integer PyTorch gives what the processor does.
+    # By choice: outside of the range of an integer PyTorch gives what the processor gives.
     number = t([300.0, -1.0, math.nan])
     if platform.machine() in ("x86_64", "AMD64"):
         assert number.to(torch.uint8).tolist()[:2] == [44, 255]

@@ -1,4 +1,4 @@
-"""Where PyTorch differs by choice in what is written where: indices, failed calls, overlaps."""
+"""Where PyTorch differs by choice in what it writes: indices, failed calls, overlaps."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def leaving_partial_writes() -> dict[str, tuple[Callable[..., Any], Callable[...
 
 @pytest.mark.parametrize("name", leaving_partial_writes())
 def test_a_call_that_fails_has_written_nothing(name) -> None:
-    # PyTorch checks each index, or the supply of the source, as it comes to it: the first two
-    # writes are done when the third fails.
+    # PyTorch checks each index, or the length of the source, just before it is used, so the first
+    # two writes are done when the third fails.
     theirs, ours = leaving_partial_writes()[name]
     x = torch.zeros(3)
     with pytest.raises((IndexError, RuntimeError)):
@@ -171,8 +171,8 @@ def test_every_integer_dtype_is_an_index(dtype) -> None:
 
 
 def test_an_index_is_checked_even_if_nothing_is_written() -> None:
-    # PyTorch looks at no index of a row without elements in index_add and index_copy; in
-    # index_select it does.
+    # PyTorch does not check the index of rows without elements in index_add and index_copy, but
+    # does so in index_select.
     x, rows, bad = torch.zeros(3, 0), torch.zeros(1, 0), t([7])
     assert torch.index_add(x, 0, bad, rows).shape == (3, 0)
     assert torch.index_copy(x, 0, bad, rows).shape == (3, 0)
@@ -183,7 +183,7 @@ def test_an_index_is_checked_even_if_nothing_is_written() -> None:
 
 
 def test_overlapping_sources_are_read_as_if_copied() -> None:
-    # PyTorch refuses an overlap, but for masked_scatter_, which reads what it has written.
+    # PyTorch refuses an overlap, except in masked_scatter_, which reads what it has written.
     later, mask = t([1, 2, 3, 4]), t([False, True, True, True, True])
     x = torch.arange(5.0)
     for refused in (

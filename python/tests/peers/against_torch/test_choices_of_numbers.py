@@ -89,7 +89,7 @@ def test_one_infinite_part_of_a_complex_sum_leaves_the_other(dtype) -> None:
 
 @pytest.mark.parametrize(("dtype", "signalling"), [("float16", 0x7D01), ("bfloat16", 0x7F81)])
 def test_moved_values_keep_every_bit(dtype, signalling) -> None:
-    # PyTorch's scatter goes by way of float32, which changes the bits of a signalling NaN.
+    # PyTorch's scatter converts through float32, which changes the bits of a signalling NaN.
     x = torch.full((1,), signalling, dtype=torch.int16).view(torch_dtype(dtype))
     index = t([0])
     theirs = torch.scatter(torch.zeros_like(x), 0, index, x)
@@ -191,9 +191,9 @@ def test_the_last_of_several_writes_wins_with_any_number_of_threads(rng, many_th
 
 
 def test_sums_do_not_depend_on_the_number_of_threads(rng, many_threads) -> None:
-    # PyTorch shares out a whole sum, and index_put with accumulate, by the number of threads; the
-    # last bits follow. (The first differs for about every other array; the second is a race, so
-    # only that it is near is asserted.) Its index_add and scatter_add go in index order.
+    # PyTorch splits a whole sum, and index_put with accumulate, by the number of threads, and the
+    # last bits depend on it. (The first differs for about every other array; the second is a race,
+    # so only that it is near is asserted.) Its index_add and scatter_add go in index order.
     index = to_torch(rng.integers(0, 50, 100_000))
     x, differed = torch.zeros(50), 0
     for _ in range(20):

@@ -63,7 +63,7 @@ def test_put_along_axis_assigns_as_scatter_does(rng, agree, dtype) -> None:
     for shape in shapes(rng, least=1):
         x = to_torch(bits(rng, dtype, shape))
         axis, index, larger = element_arguments(rng, shape)
-        # Each place once, as for index_copy.
+        # Each place is named once, as for index_copy.
         order = to_torch(rng.permuted(np.broadcast_to(
             np.arange(shape[axis]), (*replaced(shape, axis), shape[axis])), axis=-1))  # fmt: skip
         order = torch.movedim(order, -1, axis)[tuple(map(slice, index.shape))]

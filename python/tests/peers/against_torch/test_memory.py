@@ -29,7 +29,7 @@ def test_pytorch_tensors_are_shared(rng, dtype) -> None:
         if theirs.numel():
             assert ours.data_ptr() == theirs.data_ptr() == back.data_ptr()
         if theirs.numel() > 1:
-            # An axis of size 1 has no stride to speak of.
+            # The stride of an axis of size 1 is not used.
             long = [axis for axis in range(theirs.ndim) if shape[axis] > 1]
             for axis in long:
                 assert ours.strides[axis] == theirs.stride(axis) * ours.itemsize
@@ -61,7 +61,7 @@ def test_each_side_keeps_the_memory_alive(dtype) -> None:
 
 
 def test_memory_that_pytorch_can_not_see_as_it_is() -> None:
-    # PyTorch has no negative strides. It says so in its own way; a copy goes through.
+    # PyTorch has no negative strides and raises its own error. A copy works.
     array = np.arange(6.0).reshape(2, 3)[::-1]
     ours = inlay.from_numpy(array)
     with pytest.raises(RuntimeError, match="strides=\\[-3, 1\\]"):
@@ -70,8 +70,8 @@ def test_memory_that_pytorch_can_not_see_as_it_is() -> None:
 
 
 def test_read_only_memory() -> None:
-    # By choice: PyTorch has no read-only tensors. It takes the memory and drops the flag, as it
-    # does with NumPy's; Inlay keeps to it.
+    # By choice: PyTorch has no read-only tensors. It imports the memory without the flag, as it
+    # does with NumPy's; Inlay keeps the flag.
     array = np.zeros(2)
     array.flags.writeable = False
     ours = inlay.from_numpy(array)
@@ -92,8 +92,8 @@ def test_tensors_that_are_not_what_their_memory_says() -> None:
         inlay.from_dlpack(torch.ones(2, device="meta"))
     with pytest.raises(inlay.InlayTypeError, match="dtype"):
         inlay.from_dlpack(torch.zeros(2, dtype=torch.float8_e4m3fn))
-    # A fault of PyTorch's: it hands out a tensor with the negative bit set as if it had none, and
-    # gets the wrong sign itself when it takes it back. Nothing in the capsule tells.
+    # A fault of PyTorch: it exports a tensor with the negative bit set as if it had none, and reads
+    # the wrong sign when it imports it again. The capsule has no such flag.
     negated = t([1 + 2j]).conj().imag
     assert negated.is_neg()
     assert negated.tolist() == [-2]

@@ -1,4 +1,4 @@
-"""Where PyTorch is not right: a table of what each of them gives."""
+"""Where PyTorch is not right: the results of both."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ use super::expand::Job;
 use super::{BLOCK, WORD, first};
 use crate::number::dispatch_width;
 use crate::simd::Simd;
-use crate::stream::{self, STREAM};
+use crate::stream;
+use crate::tuning::STREAM;
 use crate::{Dst, Src, threads};
 
 /// The same teeth in every row, in elements.
@@ -85,7 +86,7 @@ impl Comb {
 /// Writes `source` to the teeth and `base` to the gaps between them, each element once. All three
 /// are contiguous; `dst` and `base` are rows of the comb's length.
 pub fn interleave(dst: Dst<'_>, base: Src<'_>, source: Src<'_>, comb: Comb) {
-    interleave_with(Simd::best(), STREAM, dst, base, source, comb);
+    interleave_with(Simd::best(), STREAM.get(), dst, base, source, comb);
 }
 
 /// [`interleave`] by `simd`, streaming results of at least `stream` bytes.

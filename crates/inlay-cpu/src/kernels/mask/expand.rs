@@ -6,7 +6,8 @@ use super::{BLOCK, Bits, Piece, pieces};
 use crate::kernels::copy::{copy, move_run};
 use crate::number::dispatch_width;
 use crate::simd::Simd;
-use crate::stream::{self, STREAM};
+use crate::stream;
+use crate::tuning::STREAM;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src};
 
@@ -18,7 +19,7 @@ const SPARSE: u32 = 6;
 /// contiguous and has at least as many. Where `base` is given, `dst` is fresh and takes its other
 /// places from there.
 pub fn expand(dst: Dst<'_>, base: Option<Src<'_>>, bits: &Bits, source: Src<'_>) {
-    expand_with(Simd::best(), STREAM, dst, base, bits, source);
+    expand_with(Simd::best(), STREAM.get(), dst, base, bits, source);
 }
 
 /// [`expand`] by `simd`, streaming results of at least `stream` bytes.

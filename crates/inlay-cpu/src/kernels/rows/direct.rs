@@ -384,7 +384,7 @@ impl Direct<'_> {
         let in_order = task.own.len() == self.places() && self.call.selected.is_none();
         let with_gaps = !in_order && from_step.unsigned_abs() > 8;
         let span = |n: usize| match task.run.strides[n] {
-            stride @ 0..=LINE_STEP => (stride as usize * task.run.len).min(SHORT_ROW),
+            stride @ 0..=LINE_STEP => (stride as usize * task.run.len).min(SHORT_ROW.get()),
             _ => 1,
         };
         let (to_span, from_span) = (span(0), if with_gaps { span(2) } else { 0 });

@@ -20,6 +20,7 @@ use super::positions::{Positions, is_inside};
 use super::reducer::{dispatch_reduce, prefetch_far, rows_ahead};
 use crate::number::dispatch_width;
 use crate::threads;
+use crate::tuning::{CACHED, NOTED, SHORT_ROW};
 use crate::walk::Walk;
 use crate::{Dst, Src};
 use direct::Direct;
@@ -48,15 +49,6 @@ const DIRECT_ASSIGNED_ALONE: usize = 32;
 /// (100k rows of 256 bytes into 1M: 4.3 ms instead of 16, sums on two threads 2.8 instead of 15. Threads
 /// can share longer rows, which is by place.)
 const DIRECT_SPARSE: usize = 16 << 10;
-
-/// Several threads do as one where all updates together have so many bytes, twice those of a last cache. (200k
-/// rows of 256 bytes: 2.0 ms instead of 2.3, 100k of 128 bytes 0.6 instead of 1.0; 1M of 256 bytes 19
-/// instead of 15. Tests are built for smaller tensors.)
-const CACHED: usize = if cfg!(debug_assertions) { 64 << 10 } else { 64 << 20 };
-
-/// What places held before is noted for each of them, if there are no more than so many for an entry: it
-/// takes a bit or a number to clear, which is less than to sort the entry.
-const NOTED: usize = 32;
 
 /// An index argument as the user gave it, and how errors call it.
 #[derive(Clone, Copy)]
@@ -110,14 +102,11 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     }));
 }
 
-/// Rows without gaps of up to so many bytes are asked for ahead: of longer ones the CPU does that itself.
-const SHORT_ROW: usize = 4 << 10;
-
 /// How many rows ahead those of the `n`-th of the tensors are asked for, if that helps: an index names
 /// them in no order that the CPU could see.
 fn ahead<const N: usize>(rows: &Walk<N>, n: usize, size: usize) -> Option<usize> {
     let bytes = rows.run_len() * size;
-    (rows.run_strides()[n] == size as isize && bytes <= SHORT_ROW).then(|| rows_ahead(bytes))
+    (rows.run_strides()[n] == size as isize && bytes <= SHORT_ROW.get()).then(|| rows_ahead(bytes))
 }
 
 /// `dst[index[i]] (combine)= updates[i]` along `axis`, for i in order. Where `base` is given, `dst`
@@ -257,7 +246,7 @@ impl<'a> Call<'a> {
             Combine::Reduce { .. } if direct.with_gaps() || in_order => DIRECT_ROW_ALONE,
             Combine::Reduce { .. } if row <= DIRECT_ROW || self.selected.is_some() => DIRECT_ROW,
             Combine::Reduce { .. } => {
-                let cached = entries.saturating_mul(row) <= CACHED;
+                let cached = entries.saturating_mul(row) <= CACHED.get();
                 if cached || is_uneven(index, places) { DIRECT_ROW_ALONE } else { DIRECT_ROW }
             }
         };
@@ -268,7 +257,7 @@ impl<'a> Call<'a> {
                 let in_place = dispatch_reduce!(reduce, self.dst.dtype(), (T, R) => {
                     <R as super::reducer::Reducer<T>>::IN_PLACE
                 });
-                in_place && (!notes || places / NOTED <= entries)
+                in_place && (!notes || places / NOTED.get() <= entries)
             }
         };
         able && row <= longest && self.dst.layout().numel() > 0

@@ -5,12 +5,15 @@
 //! to look past, and so more rows are on their way at a time. (1M rows of 64 floats into 100k on two
 //! threads: 15 ms, with a call for each place 20.)
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::Call;
+use crate::arch::{self, Loop, Simd};
 use crate::kernels::groups::Groups;
 use crate::kernels::reducer::{Reducer, prefetch_far, rows_ahead};
-use crate::stream::{self, STREAM};
+use crate::stream;
+use crate::tuning::STREAM;
 use crate::walk::Run;
 
 /// Rows are made of whole ones of so many elements.
@@ -49,7 +52,7 @@ impl<'a> Near<'a> {
             ends,
             named: (!groups.is_dense()).then_some(named),
             include_self,
-            streams: call.base.is_some() && moved >= 2 * STREAM,
+            streams: call.base.is_some() && moved / 2 >= STREAM.get(),
         })
     }
 
@@ -59,7 +62,7 @@ impl<'a> Near<'a> {
         // Old values that do not take part may lie anyhow: those of a gradient are one zero for all.
         let near = near(0) && near(2) && (near(1) || !self.include_self);
         let converts = size_of::<R::Acc>() != size_of::<T>();
-        near && run.len.is_multiple_of(LEAST) && (has_avx2() || !converts)
+        near && run.len.is_multiple_of(LEAST) && (arch::widens_halves() || !converts)
     }
 
     /// Reduces a run of the rows of some groups; `keep` is called with the place of an empty one.
@@ -73,48 +76,20 @@ impl<'a> Near<'a> {
         groups: Range<usize>,
         keep: impl Fn(usize),
     ) {
-        // SAFETY: the caller's promise, and the features are there.
-        unsafe {
-            #[cfg(target_arch = "x86_64")]
-            if has_avx2() {
-                self.reduce_avx2::<T, R>(run, groups, keep);
-                return stream::fence();
-            }
-            self.reduce_by::<T, R, LEAST, false>(run, groups, keep);
-            stream::fence();
-        }
-    }
-
-    /// # Safety
-    /// As for [`Near::reduce`]; the CPU has the features.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,f16c")]
-    unsafe fn reduce_avx2<T: Copy, R: Reducer<T>>(
-        &self,
-        run: &Run<3>,
-        groups: Range<usize>,
-        keep: impl Fn(usize),
-    ) {
+        let work = Reduction::<T, R, _> { near: self, run, groups, keep, types: PhantomData };
         // SAFETY: the caller's promise.
-        unsafe {
-            // Half of the registers accumulate, if rows are that long.
-            if size_of::<R::Acc>() <= 4 && run.len.is_multiple_of(64) {
-                self.reduce_by::<T, R, 64, true>(run, groups, keep);
-            } else if size_of::<R::Acc>() == 8 && run.len.is_multiple_of(32) {
-                self.reduce_by::<T, R, 32, true>(run, groups, keep);
-            } else {
-                self.reduce_by::<T, R, LEAST, true>(run, groups, keep);
-            }
-        }
+        unsafe { arch::dispatch(work) };
+        stream::fence();
     }
 
     /// `LANES` elements of a place at a time.
     ///
     /// # Safety
-    /// As for [`Near::reduce`]; with `AVX2`, the CPU has it and F16C. The run is a multiple of `LANES`.
+    /// As for [`Near::reduce`]. The run is a multiple of `LANES`.
     #[inline(always)]
-    unsafe fn reduce_by<T: Copy, R: Reducer<T>, const LANES: usize, const AVX2: bool>(
+    unsafe fn reduce_by<T: Copy, R: Reducer<T>, const LANES: usize>(
         &self,
+        simd: impl Simd,
         run: &Run<3>,
         groups: Range<usize>,
         keep: impl Fn(usize),
@@ -132,10 +107,8 @@ impl<'a> Near<'a> {
                 old.origin().offset(run.offsets[1]),
                 call.updates.origin().offset(run.offsets[2]),
             );
-            let widen = |from: *const u8| {
-                let values = from.cast::<[T; LANES]>().read_unaligned();
-                if AVX2 { R::widen_avx2(values) } else { values.map(R::widen) }
-            };
+            let widen =
+                |from: *const u8| R::widen_many(simd, from.cast::<[T; LANES]>().read_unaligned());
             for group in groups {
                 let start = std::mem::replace(&mut end, ends[group] as usize);
                 if start == end {
@@ -174,10 +147,34 @@ impl<'a> Near<'a> {
     }
 }
 
-/// Whether the CPU has what the loops over rows without gaps are compiled for.
-fn has_avx2() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c");
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
+/// [`Near::reduce`] as a loop that is compiled per level.
+struct Reduction<'a, T, R, K> {
+    near: &'a Near<'a>,
+    run: &'a Run<3>,
+    groups: Range<usize>,
+    keep: K,
+    types: PhantomData<(T, R)>,
+}
+
+impl<T: Copy, R: Reducer<T>, K: Fn(usize)> Loop for Reduction<'_, T, R, K> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, simd: S) {
+        let Reduction { near, run, groups, keep, .. } = self;
+        let fits = |lanes: usize| {
+            run.len.is_multiple_of(lanes) && lanes * size_of::<R::Acc>() <= S::ACCUMULATORS
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            // Half of the registers accumulate, if rows are that long.
+            if size_of::<R::Acc>() <= 4 && fits(64) {
+                near.reduce_by::<T, R, 64>(simd, run, groups, keep);
+            } else if size_of::<R::Acc>() == 8 && fits(32) {
+                near.reduce_by::<T, R, 32>(simd, run, groups, keep);
+            } else {
+                near.reduce_by::<T, R, LEAST>(simd, run, groups, keep);
+            }
+        }
+    }
 }

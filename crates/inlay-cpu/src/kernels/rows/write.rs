@@ -1,10 +1,12 @@
 //! The loops that write what is listed of a block: rows of any length, and how sums end as means.
 
 use std::hint::select_unpredictable;
+use std::marker::PhantomData;
 
 use inlay_core::Combine;
 
 use super::direct::{Direct, Task};
+use crate::arch::{self, Loop, Simd};
 use crate::kernels::copy::move_run;
 use crate::kernels::listing::List;
 use crate::kernels::reducer::Reducer;
@@ -155,11 +157,8 @@ pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
         }
         let without_gaps = run.strides[0] == size && run.strides[2] == size;
         if without_gaps && (run.len == NEAR || run.len.is_multiple_of(2 * NEAR)) {
-            #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") {
-                return join_rows_avx2::<T, R, N>(direct, task, list, words);
-            }
-            return join_rows::<T, R, N>(direct, task, list, words);
+            let work = JoinRows::<T, R, N> { direct, task, list, words, types: PhantomData };
+            return arch::dispatch(work);
         }
         direct.each(task, list, |place, to, from| {
             if !N::takes_part(words, place) {
@@ -175,20 +174,24 @@ pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
     }
 }
 
-/// [`join_rows`], compiled for wider vectors, and for some that 64-bit integers have not otherwise.
-///
-/// # Safety
-/// As for [`join_rows`]; the CPU has AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn join_rows_avx2<T: Copy, R: Reducer<T>, N: Note>(
-    direct: &Direct<'_>,
-    task: &Task<'_>,
-    list: &List,
-    words: &mut [u32],
-) {
-    // SAFETY: the caller's promise.
-    unsafe { join_rows::<T, R, N>(direct, task, list, words) }
+/// [`join_rows`] as a loop that is compiled per level. 64-bit integers have some vector instructions only
+/// above the portable one.
+struct JoinRows<'a, T, R, N> {
+    direct: &'a Direct<'a>,
+    task: &'a Task<'a>,
+    list: &'a List,
+    words: &'a mut [u32],
+    types: PhantomData<(T, R, N)>,
+}
+
+impl<T: Copy, R: Reducer<T>, N: Note> Loop for JoinRows<'_, T, R, N> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) {
+        // SAFETY: the caller's promise.
+        unsafe { join_rows::<T, R, N>(self.direct, self.task, self.list, self.words) }
+    }
 }
 
 /// Joins each entry to its place, where rows are [`NEAR`] elements side by side or a multiple of twice

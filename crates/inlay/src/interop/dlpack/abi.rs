@@ -1,93 +1,93 @@
-//! The structs of DLPack's C header, versions 0.x and 1.x, field by field.
+//! The structs of the DLPack C header, versions 0.x and 1.x.
 
 use std::ffi::c_void;
 
-/// The first version with the versioned form; 1.x only adds to it.
+/// The first version with the versioned struct. Later 1.x versions only add to it.
 pub const VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 0 };
 
-/// Memory that the CPU reads.
+/// CPU memory.
 pub const CPU: i32 = 1;
-/// Pinned memory, which the CPU reads as well.
+/// Pinned host memory, which the CPU can read.
 pub const CUDA_HOST: i32 = 3;
 
-/// The flag of memory that must not be written.
+/// The flag for read-only memory.
 pub const READ_ONLY: u64 = 1;
-/// The flag of memory that was copied for this exchange, so that nobody else sees it.
+/// The flag for memory that was copied for this exchange and is not shared.
 pub const IS_COPIED: u64 = 2;
 
-/// Where memory is.
+/// The device of the memory.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DLDevice {
     /// The kind of device.
     pub device_type: i32,
-    /// Which of its kind.
+    /// The number of the device among those of its kind.
     pub device_id: i32,
 }
 
-/// What an element is.
+/// The element type.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DLDataType {
     /// Integer, float and so on.
     pub code: u8,
-    /// Bits of one lane.
+    /// Bits per lane.
     pub bits: u8,
-    /// Numbers in one element.
+    /// Lanes per element.
     pub lanes: u16,
 }
 
-/// A view of memory; owns nothing.
+/// A view of memory that it does not own.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLTensor {
     /// The memory.
     pub data: *mut c_void,
-    /// Where it is.
+    /// The device of the memory.
     pub device: DLDevice,
     /// How many dimensions.
     pub ndim: i32,
-    /// What its elements are.
+    /// The element type.
     pub dtype: DLDataType,
     /// Sizes.
     pub shape: *mut i64,
-    /// Distances in elements; null for row-major without gaps.
+    /// Strides in elements; null for contiguous row-major memory.
     pub strides: *mut i64,
     /// Bytes from `data` to the first element.
     pub byte_offset: u64,
 }
 
-/// The form of 0.x.
+/// The struct of 0.x.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensor {
     /// The view.
     pub dl_tensor: DLTensor,
-    /// The exporter's own.
+    /// Data of the exporter.
     pub manager_ctx: *mut c_void,
-    /// Gives the memory back; called once, by whoever took the struct.
+    /// Frees the struct and the memory. The consumer calls it once.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
-/// The version that a struct follows.
+/// The version of a struct.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DLPackVersion {
-    /// Structs of another major version can't be read, but for their deleter.
+    /// Only the deleter of a struct of another major version can be used.
     pub major: u32,
-    /// Structs of a later minor version can.
+    /// A struct of a later minor version can be read.
     pub minor: u32,
 }
 
-/// The form of 1.x.
+/// The struct of 1.x.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensorVersioned {
-    /// The version that the struct follows.
+    /// The version of this struct.
     pub version: DLPackVersion,
-    /// The exporter's own.
+    /// Data of the exporter.
     pub manager_ctx: *mut c_void,
-    /// Gives the memory back; called once, by whoever took the struct.
+    /// Frees the struct and the memory. The consumer calls it once.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
     /// [`READ_ONLY`], [`IS_COPIED`].
     pub flags: u64,

@@ -1,4 +1,4 @@
-//! DLPack's names of element types.
+//! Element types of DLPack.
 
 use inlay_core::DType;
 
@@ -26,12 +26,13 @@ impl From<DType> for DLDataType {
 }
 
 impl DLDataType {
-    /// The dtype of the same meaning, if there is one.
+    /// The dtype with the same meaning, if there is one.
     pub fn dtype(self) -> Option<DType> {
         DType::ALL.into_iter().find(|&dtype| DLDataType::from(dtype) == self)
     }
 
-    /// As messages name it: `8-bit float`, code and all where it has no name.
+    /// The name for error messages, such as `8-bit float`. A type without a name is given by its
+    /// code.
     pub fn describe(self) -> String {
         let DLDataType { code, bits, lanes } = self;
         let kind = match code {

@@ -1,4 +1,4 @@
-//! Tensors handed to others as managed tensors.
+//! Tensors exported to other libraries as managed tensors.
 
 use std::ptr::NonNull;
 
@@ -8,7 +8,7 @@ use super::abi::{CPU, DLDevice, DLTensor, IS_COPIED, READ_ONLY};
 use super::managed::{Form, Managed};
 use crate::Tensor;
 
-/// What a managed tensor of ours points to; all of it goes when the deleter is called.
+/// The data of an exported tensor. The deleter frees all of it.
 struct Exported<F> {
     managed: Option<F>,
     shape: Vec<i64>,
@@ -16,22 +16,22 @@ struct Exported<F> {
     tensor: Tensor,
 }
 
-/// How [`Tensor::to_dlpack`] may come by memory that DLPack can describe.
+/// Whether [`Tensor::to_dlpack`] shares memory or copies it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copy {
-    /// Share, or fail.
+    /// Share the memory, or fail.
     Never,
-    /// Share where it can be, copy otherwise.
+    /// Share the memory if possible, else copy it.
     IfNeeded,
-    /// Copy.
+    /// Always copy.
     Always,
 }
 
 impl Tensor {
-    /// A managed tensor over the same memory, or over a copy as `copy` says.
+    /// A managed tensor over the same memory or over a copy, depending on `copy`.
     ///
-    /// Fails when it may not copy and DLPack can't describe the tensor: strides or an address
-    /// that are no multiple of the element size, or read-only memory in the form of 0.x.
+    /// Fails if it may not copy and DLPack can't describe the tensor: an address or a stride is not
+    /// a multiple of the element size, or the memory is read-only and the struct is that of 0.x.
     pub fn to_dlpack<F: Form>(&self, copy: Copy) -> Result<Managed<F>> {
         self.expect_elements("to_dlpack")?;
         self.expect_cpu("to_dlpack")?;
@@ -44,7 +44,7 @@ impl Tensor {
         match (copy, obstacle()) {
             (Copy::Never | Copy::IfNeeded, None) => Ok(export(self.clone(), 0)),
             (Copy::Always, _) => Ok(export(self.copy()?, IS_COPIED)),
-            // A read-only tensor is not copied unasked: what is written there would be lost.
+            // A read-only tensor is not copied without request: writes to the copy would be lost.
             (Copy::IfNeeded, Some(_)) if F::SAYS_READ_ONLY || self.is_writable() => {
                 Ok(export(self.copy()?, IS_COPIED))
             }
@@ -58,12 +58,12 @@ impl Tensor {
     }
 }
 
-/// Strides in elements, or `None` when a stride is no multiple of the element size.
+/// Strides in elements, or `None` if a stride is not a multiple of the element size.
 fn strides(layout: &Layout, dtype: DType) -> Option<Vec<i64>> {
     let size = dtype.size() as isize;
     let dims = layout.shape().iter().zip(layout.strides());
     dims.map(|(&dim, &stride)| match dim {
-        // Never stepped along.
+        // The stride of an axis of at most one element is not used.
         0 | 1 => Some(1),
         _ => (stride % size == 0).then_some((stride / size) as i64),
     })
@@ -71,7 +71,7 @@ fn strides(layout: &Layout, dtype: DType) -> Option<Vec<i64>> {
 }
 
 fn is_aligned(tensor: &Tensor) -> bool {
-    // A complex element is two floats and is aligned as one.
+    // A complex element is two floats, and has the alignment of one.
     let size = match tensor.dtype() {
         DType::C64 => 4,
         DType::C128 => 8,
@@ -89,7 +89,7 @@ fn export<F: Form>(tensor: Tensor, flags: u64) -> Managed<F> {
         tensor,
     });
     let exported = Box::into_raw(exported);
-    // SAFETY: just made, and nobody else has it yet.
+    // SAFETY: it was just made, and there is no other reference to it.
     let Exported { managed, shape, strides, tensor } = unsafe { &mut *exported };
     let data = if tensor.numel() == 0 { std::ptr::null_mut() } else { tensor.data_ptr().cast() };
     let read_only = if tensor.is_writable() { 0 } else { READ_ONLY };
@@ -103,13 +103,13 @@ fn export<F: Form>(tensor: Tensor, flags: u64) -> Managed<F> {
         byte_offset: 0,
     };
     let managed = managed.insert(F::new(view, flags | read_only, exported.cast(), delete::<F>));
-    // SAFETY: it follows the header, its deleter frees all of it, from any thread.
+    // SAFETY: it follows the header, and its deleter frees all of it, from any thread.
     unsafe { Managed::from_raw(NonNull::from(managed)) }
 }
 
 /// # Safety
 /// `managed` was made by [`export`] and not deleted yet.
 unsafe extern "C" fn delete<F: Form>(managed: *mut F) {
-    // SAFETY: by the promise, the context is the box that `export` leaked.
+    // SAFETY: the caller guarantees that the context is the box that `export` leaked.
     drop(unsafe { Box::from_raw((*managed).context().cast::<Exported<F>>()) });
 }

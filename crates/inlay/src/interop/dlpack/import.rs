@@ -1,4 +1,4 @@
-//! Managed tensors of others as tensors.
+//! Tensors over the managed tensors of other libraries.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -10,16 +10,16 @@ use super::managed::{Form, Managed};
 use crate::Tensor;
 
 impl<F: Form> Managed<F> {
-    /// A tensor over the same memory, which goes back when the last handle to it is gone.
+    /// A tensor over the same memory. The deleter is called when its last handle is dropped.
     ///
-    /// Fails, and gives the memory back, when it is not the CPU's or its elements are of no dtype
-    /// of ours.
+    /// Fails, and calls the deleter, if the memory is not on the CPU or the element type is not
+    /// supported.
     pub fn into_tensor(self) -> Result<Tensor> {
         self.into_tensor_with(|managed| Box::new(managed))
     }
 
-    /// As [`Managed::into_tensor`]; `keep` wraps what the tensor will own, for exporters whose
-    /// deleter needs something held when it is called.
+    /// As [`Managed::into_tensor`]. `keep` wraps the owner of the memory, for deleters that need a
+    /// lock when they are called.
     pub fn into_tensor_with(
         self,
         keep: impl FnOnce(Self) -> Box<dyn Any + Send + Sync>,
@@ -41,24 +41,24 @@ impl<F: Form> Managed<F> {
         let base = view.data.cast::<u8>().wrapping_add(view.byte_offset as usize);
         let ptr = match NonNull::new(base.wrapping_offset(low)) {
             Some(ptr) if len > 0 && !view.data.is_null() => ptr,
-            // Any address will do, but it should be aligned.
+            // The address is not used, but it must be aligned.
             _ if len == 0 => NonNull::<u128>::dangling().cast(),
             _ => return Err(refused("the data pointer", "null".to_owned(), "memory")),
         };
         let writable = !self.is_read_only();
-        // SAFETY: the exporter vouches for the bytes between the lowest and the highest element
-        // for as long as the managed tensor is not deleted, and the owner keeps it.
+        // SAFETY: the exporter guarantees the bytes between the lowest and the highest element
+        // until the managed tensor is deleted, and the owner holds it.
         unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, keep(self)) }
     }
 
-    /// The dtype of the elements, if it is one of ours.
+    /// The dtype of the elements, if it is supported.
     pub fn dtype(&self) -> Option<DType> {
         self.form().tensor().dtype.dtype()
     }
 }
 
-/// The layout, counted from its lowest byte; where that lies from the first element; and how many
-/// bytes there are to its highest.
+/// The layout relative to its lowest byte, the offset of that byte from the first element, and the
+/// number of bytes up to the highest one.
 fn layout_of(view: &DLTensor, dtype: DType) -> Result<(Layout, isize, usize)> {
     let rank = usize::try_from(view.ndim)
         .map_err(|_| refused("ndim", view.ndim.to_string(), "not negative"))?;
@@ -66,7 +66,7 @@ fn layout_of(view: &DLTensor, dtype: DType) -> Result<(Layout, isize, usize)> {
         if rank == 0 {
             return Some(&[]);
         }
-        // SAFETY: by the header, shape and strides have `ndim` entries where they are not null.
+        // SAFETY: the header says that shape and strides have `ndim` entries if they are not null.
         (!ptr.is_null()).then(|| unsafe { std::slice::from_raw_parts(ptr, rank) })
     };
     let sizes = list(view.shape).ok_or_else(|| refused("shape", "null".to_owned(), "sizes"))?;
@@ -83,7 +83,7 @@ fn layout_of(view: &DLTensor, dtype: DType) -> Result<(Layout, isize, usize)> {
     let (mut low, mut high) = (0isize, dtype.size() as isize);
     let mut bytes = Strides::with_capacity(rank);
     for (&dim, &stride) in shape.iter().zip(strides) {
-        // A dimension of one element is never stepped along: its stride may be anything.
+        // The stride of a dimension of one element is not used and may have any value.
         let stride = if dim == 1 { 0 } else { stride };
         let stride = isize::try_from(stride).ok();
         let stride = stride.and_then(|s| s.checked_mul(dtype.size() as isize)).ok_or_else(far)?;
@@ -101,7 +101,7 @@ fn refused(arg: &'static str, got: String, expected: &str) -> Error {
     Error::Argument { op: "from_dlpack", arg, got, expected: expected.to_owned() }
 }
 
-/// A kind of device as messages name it.
+/// The name of a kind of device for error messages.
 pub fn describe_device(device_type: i32) -> String {
     let name = match device_type {
         CPU => "the CPU",

@@ -1,4 +1,4 @@
-//! Managed tensors as values: whoever drops one gives its memory back, once.
+//! Managed tensors as values that call their deleter once, when they are dropped.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -8,7 +8,7 @@ use super::abi::{
     DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, READ_ONLY, VERSION,
 };
 
-/// The two forms of a managed tensor. Only they implement it.
+/// The two structs of a managed tensor. The trait is sealed.
 pub trait Form: sealed::Form {}
 
 impl Form for DLManagedTensor {}
@@ -19,7 +19,7 @@ pub(super) mod sealed {
     use std::ffi::c_void;
 
     pub trait Form: Sized + 'static {
-        /// Whether the form can say that memory is read-only.
+        /// Whether the struct has a flag for read-only memory.
         const SAYS_READ_ONLY: bool;
 
         fn new(
@@ -111,33 +111,33 @@ impl sealed::Form for DLManagedTensorVersioned {
 /// A managed tensor that we hold. Dropping it calls its deleter.
 pub struct Managed<F: Form>(NonNull<F>);
 
-// SAFETY: the struct is only read, and by the promise of `from_raw` its deleter may be called
-// from any thread.
+// SAFETY: the struct is only read, and the caller of `from_raw` guarantees that its deleter may be
+// called from any thread.
 unsafe impl<F: Form> Send for Managed<F> {}
-// SAFETY: as above; through a shared reference nothing is written.
+// SAFETY: as above; nothing is written through a shared reference.
 unsafe impl<F: Form> Sync for Managed<F> {}
 
 impl<F: Form> Managed<F> {
-    /// Takes a managed tensor over from its exporter.
+    /// Takes ownership of a managed tensor from its exporter.
     ///
     /// # Safety
-    /// `ptr` points to a managed tensor that follows the DLPack header, that nobody else will
-    /// delete, and whose deleter may be called from any thread.
+    /// `ptr` points to a managed tensor that follows the DLPack header. No other code deletes it,
+    /// and its deleter may be called from any thread.
     pub unsafe fn from_raw(ptr: NonNull<F>) -> Self {
         Managed(ptr)
     }
 
-    /// Hands it over to somebody who will call the deleter.
+    /// Gives up ownership. The caller must have the deleter called.
     pub fn into_raw(self) -> NonNull<F> {
         ManuallyDrop::new(self).0
     }
 
     pub(super) fn form(&self) -> &F {
-        // SAFETY: by the promise of `from_raw` it is a valid struct until we delete it.
+        // SAFETY: the caller of `from_raw` guarantees that it is valid until it is deleted.
         unsafe { self.0.as_ref() }
     }
 
-    /// Whether the exporter forbids to write the memory.
+    /// Whether the memory is read-only.
     pub fn is_read_only(&self) -> bool {
         self.form().flags() & READ_ONLY != 0
     }
@@ -146,7 +146,7 @@ impl<F: Form> Managed<F> {
 impl<F: Form> Drop for Managed<F> {
     fn drop(&mut self) {
         if let Some(deleter) = self.form().deleter() {
-            // SAFETY: we own it, and this is its end.
+            // SAFETY: it is owned, and is not used after this.
             unsafe { deleter(self.0.as_ptr()) };
         }
     }

@@ -1,4 +1,4 @@
-//! DLPack, by which array libraries hand memory to each other without a copy.
+//! DLPack, the protocol by which array libraries share memory without a copy.
 //!
 //! ```
 //! use inlay::Tensor;

@@ -1,4 +1,4 @@
-//! Exchanges with a foreign library of our own making, which counts what it gets back.
+//! Exchanges with a simulated foreign library, which counts calls of its deleter.
 
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
@@ -10,7 +10,7 @@ use super::managed::sealed::Form as _;
 use super::*;
 use crate::Tensor;
 
-/// A managed tensor of our own making, which counts how often it is deleted.
+/// A managed tensor that counts how often it is deleted.
 struct Foreign {
     data: Vec<f32>,
     shape: Vec<i64>,
@@ -33,7 +33,7 @@ impl Foreign {
         change(&mut view);
         let context: *mut c_void = std::ptr::from_mut(this).cast();
         let managed = Box::leak(Box::new(DLManagedTensor::new(view, 0, context, delete)));
-        // SAFETY: just made by the header's rules, with a deleter that any thread may call.
+        // SAFETY: it was just made according to the header, and any thread may call its deleter.
         unsafe { Managed::from_raw(NonNull::from(managed)) }
     }
 }
@@ -115,12 +115,12 @@ fn every_dtype_has_a_name_and_comes_back() {
     assert_eq!(DLDataType { code: 2, bits: 8, lanes: 1 }.dtype(), None);
 }
 
-/// Elements that lie one byte too far for their size.
+/// Elements whose address is not a multiple of their size.
 fn odd(writable: bool) -> Tensor {
     let mut bytes = Box::new([0u64; 4]);
     let ptr = NonNull::from(&mut *bytes).cast::<u8>();
     let layout = Layout::strided([2].as_slice().into(), [5].as_slice().into(), 1);
-    // SAFETY: the box outlives the tensor and nobody else reaches its bytes.
+    // SAFETY: the box outlives the tensor, and no other code uses its bytes.
     let tensor = unsafe { Tensor::from_foreign(ptr, 32, layout, DType::F32, writable, bytes) };
     tensor.expect("within the bytes")
 }

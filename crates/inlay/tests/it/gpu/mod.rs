@@ -1,5 +1,5 @@
-//! Tensors on a GPU: where they are made, how they meet others, and what the CPU sees of them. All
-//! other tests that run there are beside their twins of the CPU.
+//! Tensors on a GPU: how they are made, used with CPU tensors, and read. Other tests on the GPU are
+//! in the same files as those on the CPU.
 
 mod mixed;
 mod programs;
@@ -33,7 +33,7 @@ fn constructors_make_tensors_on_the_current_device() {
             Tensor::tril_indices(3, 3, 0, DType::I64).unwrap(),
         ];
         made.iter().for_each(|tensor| assert_eq!(tensor.device(), Device::Gpu));
-        // Inside, another one may be chosen.
+        // Another device may be chosen inside.
         let inner = with_device(Device::Cpu, || floats(&[1.0])).unwrap();
         assert_eq!(inner.device(), Device::Cpu);
         assert_eq!(current_device(), Device::Gpu);
@@ -69,7 +69,7 @@ fn every_dtype_and_layout_goes_there_and_back() {
             assert_eq!(there.device(), Device::Gpu);
             assert!(there.is_contiguous());
             assert_eq!(Nd::of_tensor(&there.cpu().unwrap()).cells, nd.cells, "{dtype} {shape:?}");
-            // By a view there, too.
+            // Also through a view on the GPU.
             let cut = on_gpu(|| nd.scattered(&mut rng));
             assert_eq!(Nd::of_tensor(&cut).cells, nd.cells, "{dtype} {shape:?}");
         }
@@ -87,7 +87,7 @@ fn a_tensor_that_is_there_stays_what_it_is() {
 #[test]
 fn text_shows_values_and_device() {
     let x = gpu_floats(&[1.0, 2.5]);
-    assert_eq!(format!("{x:?}"), "Tensor([1. , 2.5], shape=[2], dtype=float32, device=gpu)");
+    assert_eq!(format!("{x:?}"), "Tensor([1.0, 2.5], shape=[2], dtype=float32, device=gpu)");
     let odd = x.slice(&SliceScatter::new(0, Slice::new(1, None, 1))).unwrap();
     assert!(format!("{odd:?}").starts_with("Tensor([2.5]"));
     let large = on_gpu(|| Tensor::arange(0, 5000, 1, DType::I64)).unwrap();

@@ -1,4 +1,4 @@
-//! Programs run where their feeds are.
+//! Programs run on the device of their feeds.
 
 use inlay::{DType, Device, Error, Program, Reduce, Scatter, Tensor, jit, named};
 
@@ -24,7 +24,7 @@ fn ints(values: &[i64]) -> Tensor {
 
 #[test]
 fn one_program_runs_on_both_devices() {
-    // Built on either, as constants belong to no device.
+    // Built on either device, because constants belong to none.
     for (program, last) in [program(), on_gpu(program)] {
         for _ in 0..2 {
             let (x, index) = (floats(&[1.0, 2.0, 3.0]), ints(&[0, -1]));
@@ -60,7 +60,7 @@ fn what_the_device_finds_wrong_names_its_node() {
     assert!(here.contains("index[1] is 7") && here.contains("'sums'"), "{here}");
 }
 
-/// A later step that waits for the device finds what an earlier one did wrong.
+/// A later step that waits for the device reports the error of an earlier one.
 #[test]
 fn an_early_fault_is_told_of_the_early_node() {
     let program = Program::new();

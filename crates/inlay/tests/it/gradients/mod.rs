@@ -9,12 +9,12 @@ use inlay::{DType, GradOptions, Program, Reduce, Result, Tensor, current_device}
 
 use crate::support::Rng;
 
-/// A function of tensors that is to be differentiated.
+/// A function of tensors to differentiate.
 type Function = Box<dyn Fn(&[Tensor]) -> Result<Tensor>>;
 
 fn random(rng: &mut Rng, shape: &[usize]) -> Tensor {
     let count = shape.iter().product();
-    // Distinct, away from zero, so that differences cross neither ties nor signs.
+    // Distinct and not near zero, so that a difference does not cross a tie or a change of sign.
     let order = rng.permutation(count);
     let sign = |rng: &mut Rng| if rng.chance(2) { 1.0 } else { -1.0 };
     let values: Vec<f64> =
@@ -26,7 +26,7 @@ fn ints(values: &[i64]) -> Tensor {
     Tensor::from_slice(values, &[values.len()]).unwrap()
 }
 
-/// The loss: the result weighted by fixed numbers, so that every element counts differently.
+/// The loss: a weighted sum of the result. Every element has another weight.
 fn loss(result: &Tensor) -> Result<Tensor> {
     let weights: Vec<f64> = (0..result.numel()).map(|k| 0.3 + (k as f64 * 0.7).sin()).collect();
     let weights = Tensor::from_slice(&weights, result.shape())?.cast(result.dtype())?;
@@ -37,7 +37,7 @@ fn leaves(inputs: &[Tensor]) -> Vec<Tensor> {
     inputs.iter().map(|input| input.copy().unwrap().with_gradient().unwrap()).collect()
 }
 
-/// The gradients of the loss, recorded if they are to be differentiated again.
+/// The gradients of the loss; recorded if they will be differentiated again.
 fn gradients(f: &Function, inputs: &[Tensor], create_graph: bool) -> Result<Vec<Tensor>> {
     let options = GradOptions { create_graph, allow_unused: true, ..GradOptions::default() };
     let total = loss(&f(inputs)?)?;
@@ -79,7 +79,7 @@ fn compare(
 fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
     let found = check_static(name, &inputs, &f);
     if seen(found) {
-        // What the differences were compared with on the CPU is what comes out elsewhere.
+        // The GPU must give the same bits as the CPU, which was compared with differences.
         return;
     }
     let leaves_of = leaves(&inputs);
@@ -87,7 +87,7 @@ fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
     let first = |inputs: &[Tensor]| Ok(loss(&f(inputs)?)?.to_vec::<f64>()?[0]);
     compare(name, &first, &inputs, &grads);
 
-    // Second order: the gradient of the gradients, each weighted again.
+    // Second order: the gradient of a weighted sum of the gradients.
     let total = |inputs: &[Tensor], create: bool| -> Result<Tensor> {
         let grads = gradients(&f, inputs, create)?;
         let mut total = Tensor::zeros(&[], DType::F64)?;
@@ -101,7 +101,7 @@ fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
     let options = GradOptions { allow_unused: true, ..GradOptions::default() };
     let all: Vec<&Tensor> = leaves_of.iter().collect();
     let found = match first_order.stop_gradient() {
-        // Linear in everything: the second derivatives are 0.
+        // The function is linear, so its second derivatives are 0.
         true => vec![None; all.len()],
         false => Tensor::grad_of(&[&first_order], &all, &[], options).unwrap(),
     };
@@ -112,7 +112,7 @@ fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
     compare(&format!("{name}, second order"), &value, &inputs, &second);
 }
 
-/// A function, its gradients and theirs, each weighted by what `weights` gives for it.
+/// A function, its gradients, and their gradients, with weights from `weights`.
 fn to_second_order(
     f: &Function,
     inputs: &[Tensor],
@@ -141,7 +141,7 @@ fn to_second_order(
     Ok(all)
 }
 
-/// The same, eager and as a program whose sizes are open: the bits are the same.
+/// Compares eager results with those of a program with open sizes, bit for bit.
 fn check_static(name: &str, inputs: &[Tensor], f: &Function) -> Vec<Vec<u64>> {
     let mut given = Vec::new();
     let eager = to_second_order(f, &leaves(inputs), &mut |result| {
@@ -187,12 +187,12 @@ thread_local! {
     static SEEN: RefCell<Option<Vec<Vec<u64>>>> = const { RefCell::new(None) };
 }
 
-/// Notes bits if devices are being compared, and says whether they are.
+/// Stores bits if devices are being compared; returns whether they are.
 fn seen(bits: Vec<Vec<u64>>) -> bool {
     SEEN.with_borrow_mut(|seen| seen.as_mut().map(|seen| seen.extend(bits))).is_some()
 }
 
-/// Runs a test on the CPU and on the GPU: the gradients have the same bits.
+/// Runs a test on the CPU and on the GPU and compares the bits of the gradients.
 #[cfg(feature = "gpu")]
 fn same_on_gpu(test: fn()) {
     let bits_of = |run: &dyn Fn()| {

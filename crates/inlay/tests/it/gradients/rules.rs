@@ -1,4 +1,4 @@
-//! The rules of the operations, each at first and second order.
+//! The gradient rules of the operations, at first and second order.
 
 use inlay::{
     Complex32, DType, DiagonalScatter, GradOptions, Item, PutAlongAxis, Reduce, Result, Scatter,
@@ -11,7 +11,7 @@ use super::{Function, REDUCTIONS, check, gradients, ints, leaves, random, seen};
 use crate::support::Rng;
 use crate::support::device::threads;
 
-/// Runs tests of this module once more, on both devices.
+/// Runs tests of this module again, on both devices.
 macro_rules! same_on_gpu {
     ($($test:ident),* $(,)?) => {
         #[cfg(feature = "gpu")]
@@ -74,7 +74,8 @@ fn put_along_axis_differentiates() {
                     PutAlongAxis::reduce(1, reduce).include_self(include).broadcast(broadcast);
                 let at = index.clone();
                 let f = move |t: &[Tensor]| t[0].put_along_axis(&at, &t[1], how);
-                // A value that stretches meets itself, which amax shares and differences don't.
+                // A broadcast value ties with itself. Ties share the gradient of amax, but not a
+                // difference.
                 let ties = broadcast && matches!(reduce, Reduce::Amax | Reduce::Amin);
                 if !ties {
                     check(&format!("put {how:?}"), vec![x.clone(), v.clone()], Box::new(f));
@@ -90,7 +91,7 @@ fn put_along_axis_differentiates() {
     }
 }
 
-/// The bits of the gradients of the loss, at every number of threads.
+/// The bits of the gradients of the loss, for every number of threads.
 fn gradient_bits(f: &Function, inputs: &[Tensor], create_graph: bool) -> Vec<Vec<u64>> {
     let of = |threads: usize| {
         set_num_threads(threads);
@@ -98,7 +99,7 @@ fn gradient_bits(f: &Function, inputs: &[Tensor], create_graph: bool) -> Vec<Vec
         let bits = |g: Tensor| match g.dtype() {
             DType::C64 => {
                 let parts = g.to_vec::<Complex32>().unwrap();
-                // Zeros have the sign of their way: adding one makes them all positive.
+                // The sign of a zero depends on the algorithm. Adding 0 makes it positive.
                 let parts = parts.iter().flat_map(|z| [z.re + 0.0, z.im + 0.0]);
                 parts.map(|x| f64::from(x).to_bits()).collect()
             }
@@ -115,9 +116,9 @@ fn gradient_bits(f: &Function, inputs: &[Tensor], create_graph: bool) -> Vec<Vec
     one
 }
 
-/// What will not be differentiated again takes another way: the same bits come out, with few and many
-/// factors a place (2048), in rows and across them (64 side by side), sparse (8 places an entry), with
-/// factors that are 0.
+/// A gradient that is not recorded is computed by another algorithm, with the same bits: with few
+/// and many (2048) factors per place, along rows and across them (64 lanes), with sparse indices (8
+/// places per entry), and with factors of 0.
 #[test]
 fn products_have_one_gradient_recorded_or_not() {
     let mut rng = Rng(5);
@@ -156,7 +157,7 @@ fn products_have_one_gradient_recorded_or_not() {
     }
 }
 
-/// The gradient of an index of elements is that of a scatter over all elements in one row.
+/// The gradient of `put_along_axis` equals that of a scatter with all elements in one row.
 #[test]
 fn elements_have_the_gradients_of_rows_of_one_element() {
     let mut rng = Rng(8);
@@ -277,8 +278,8 @@ fn the_rest_differentiates() {
     check("scatter_nd_add", vec![random(rng, &[2, 2]), random(rng, &[3])], Box::new(f));
 }
 
-/// Of the entries that name a place, the last one has its gradient: for lanes that lie along each other and
-/// across, by fewer, as many and more than are read together (32), on a long axis too, one by one.
+/// The last entry that names a place gets its gradient. Tested for contiguous and strided lanes,
+/// for numbers of lanes around the block of 32, and for a long axis.
 #[test]
 fn the_last_entry_of_a_place_has_its_gradient() {
     let rng = &mut Rng(6);
@@ -293,7 +294,7 @@ fn the_last_entry_of_a_place_has_its_gradient() {
         let mut part = shape;
         part[axis] = entries;
         let count = part[0] * part[1];
-        // Few places, so that most entries have later ones.
+        // There are few places, so most entries are overwritten by later ones.
         let size = shape[axis] as i64;
         let index: Vec<i64> =
             (0..count).map(|_| rng.between(0, 11) - size * rng.between(0, 1)).collect();

@@ -1,4 +1,4 @@
-//! The tape's own promises: what it keeps, what it refuses, and what it frees.
+//! What the tape saves, refuses and frees.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ fn in_place_on_a_computed_tensor_is_out_of_place() {
         let f = move |t: &[Tensor]| {
             let y = t[0].multiply(&t[0])?;
             y.scatter_(&ints(&[0, 2, 0]), &t[1], how)?;
-            // The rules of amax and amin read the result, which must then stay.
+            // The rules of amax and amin read the result, so it must not change.
             if matches!(reduce, Reduce::Amax | Reduce::Amin) {
                 return Ok(y);
             }
@@ -58,7 +58,7 @@ fn leaves_and_views_are_not_written_while_recording() {
     let computed = leaf.multiply(&leaf).unwrap();
     let view = computed.index(&[Item::Slice(Slice::new(1, None, 1))]).unwrap();
     assert!(matches!(write(&view).unwrap_err(), Error::InPlaceView { .. }));
-    // A view taken before its memory is written tells of what is no more.
+    // A view that was made before a write to its memory has an outdated history.
     write(&computed).unwrap();
     assert!(matches!(view.add(&view).unwrap_err(), Error::StaleView { .. }));
     let _off = NoGrad::new();
@@ -76,7 +76,7 @@ fn a_leaf_that_is_a_view_may_be_trained() {
         w.assign(&[Item::Ellipsis], &w.subtract(&w.grad().unwrap()).unwrap()).unwrap();
         w.clear_grad();
     }
-    // Each step takes w to w - 2 w.
+    // Each step changes `w` to `w - 2 w`.
     assert_eq!(w.to_vec::<f64>().unwrap(), [-1.0; 4]);
 }
 
@@ -105,7 +105,7 @@ fn a_chain_of_a_hundred_thousand_does_not_overflow_the_stack() {
     std::thread::spawn(run).join().unwrap();
 }
 
-/// Ones in memory that tells when it is let go.
+/// A tensor of ones whose memory sets a flag when it is freed.
 fn watched(values: &'static [f64], gone: &Arc<AtomicBool>) -> Tensor {
     struct Owner(Arc<AtomicBool>);
     impl Drop for Owner {
@@ -131,7 +131,7 @@ fn an_overwriting_scatter_keeps_neither_base_nor_updates() {
     drop((x, updates));
     assert!(base_gone.load(Ordering::Relaxed) && updates_gone.load(Ordering::Relaxed));
     y.sum(None, false).unwrap().backward(None, false).unwrap();
-    // A product keeps its factors.
+    // A product saves its factors.
     let kept = Arc::default();
     let x = watched(&ONES, &kept).with_gradient().unwrap();
     let y = x.multiply(&x).unwrap();

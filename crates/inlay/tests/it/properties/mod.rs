@@ -1,11 +1,12 @@
-//! Every kernel against its naive twin: random ranks, dtypes, strides and thread counts, compared
-//! bit for bit.
+//! Every kernel is compared bit for bit with a naive implementation, for random ranks, dtypes,
+//! strides and thread counts.
 
+mod large;
 mod ways;
 
 use crate::support::case::canonical;
 use crate::support::device::{also_on_gpu, threads};
-use crate::support::{Nd, Rng, naive};
+use crate::support::{Nd, Rng, naive, tuning};
 use inlay::{
     DType, DiagonalScatter, PutAlongAxis, Reduce, Result, Scatter, Slice, SliceScatter, Tensor,
     set_num_threads,
@@ -28,13 +29,13 @@ fn shapes(ranks: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Vec<u
     prop::collection::vec(0usize..=4, ranks)
 }
 
-/// Compares bit for bit, NaNs by being NaN: which NaN an operation gives is not specified.
+/// Compares bit for bit. All NaNs are equal, because the bits of a NaN result are not specified.
 fn assert_same(got: &Tensor, expected: &Nd) {
     let (got, expected) = (canonical(Nd::of_tensor(got)), canonical(expected.clone()));
     assert_eq!(got, expected);
 }
 
-/// Runs a write out of place on any layout, and in place on any layout, with 1 to 4 threads.
+/// Runs a write out of place and in place, with random layouts and 1 to 4 threads.
 fn check_write(
     rng: &mut Rng,
     x: &Nd,
@@ -42,6 +43,7 @@ fn check_write(
     fresh: impl Fn(&Tensor) -> Result<Tensor>,
     in_place: impl Fn(&Tensor) -> Result<()>,
 ) {
+    let _low = tuning::low();
     for threads in threads() {
         set_num_threads(threads);
         let source = x.scattered(rng);
@@ -56,6 +58,7 @@ fn check_write(
 }
 
 fn check_read(expected: &Nd, read: impl Fn() -> Result<Tensor>) {
+    let _low = tuning::low();
     for threads in threads() {
         set_num_threads(threads);
         assert_same(&read().unwrap(), expected);
@@ -70,14 +73,14 @@ fn random_slice(rng: &mut Rng, size: usize) -> Slice {
     Slice { start, stop, step }
 }
 
-/// A reduction that the dtype has, or none for assignment.
+/// A reduction that the dtype supports, or none for an assignment.
 fn random_reduce(rng: &mut Rng, dtype: DType) -> Option<(Reduce, bool)> {
     let defined = REDUCTIONS.into_iter().filter(|reduce| reduce.is_defined_for(dtype));
     let defined: Vec<Reduce> = defined.collect();
     (!rng.chance(4)).then(|| (*rng.pick(&defined), rng.chance(2)))
 }
 
-/// Some of the axes, at random, held at stride 0.
+/// Random axes that get stride 0.
 fn held(rng: &mut Rng, nd: &mut Nd) -> Tensor {
     let axes: Vec<bool> = nd.shape.iter().map(|_| rng.chance(5)).collect();
     nd.hold(&axes);
@@ -85,6 +88,7 @@ fn held(rng: &mut Rng, nd: &mut Nd) -> Tensor {
 }
 
 fn check_slice_scatter(rng: &mut Rng, dtype: DType, shape: &[usize]) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let mut axes = rng.permutation(shape.len());
     axes.truncate(1 + rng.below(2));
@@ -111,6 +115,7 @@ fn check_slice_scatter(rng: &mut Rng, dtype: DType, shape: &[usize]) {
 }
 
 fn check_diagonal_scatter(rng: &mut Rng, dtype: DType, shape: &[usize]) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let axes = rng.permutation(shape.len());
     let (axis1, axis2) = (axes[0], axes[1]);
@@ -132,6 +137,7 @@ fn check_diagonal_scatter(rng: &mut Rng, dtype: DType, shape: &[usize]) {
 }
 
 fn check_masks(rng: &mut Rng, dtype: DType, shape: &[usize]) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let drop = rng.below(shape.len() + 1);
     let small: Vec<usize> =
@@ -172,6 +178,7 @@ fn check_masks(rng: &mut Rng, dtype: DType, shape: &[usize]) {
 }
 
 fn check_scatter(rng: &mut Rng, dtype: DType, index_dtype: DType, shape: &[usize], entries: usize) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let axis = rng.below(shape.len());
     let entries = if shape[axis] == 0 { 0 } else { entries };
@@ -234,6 +241,7 @@ fn check_along(
     entries: usize,
     reduce: Option<(Reduce, bool)>,
 ) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let smaller = rng.chance(2);
     let mut part: Vec<usize> =
@@ -262,6 +270,7 @@ fn check_along(
 }
 
 fn check_triangles(rng: &mut Rng, dtype: DType, shape: &[usize]) {
+    let _low = tuning::low();
     let x = Nd::random(rng, dtype, shape);
     let offset = *rng.pick(&[0, 1, -1, 3, -7, i64::MAX, i64::MIN]);
     let laid = x.scattered(rng);
@@ -307,8 +316,9 @@ proptest! {
     }
 }
 
-/// Sizes on both sides of each threshold: words and blocks of a mask (64, 4096), few elements (1024),
-/// few entries (64) of a small tensor (2 KiB), blocks of a long row (16 KiB), a dense index (8 places an entry), a second thread (128 KiB of work).
+/// Sizes on both sides of each threshold: words and blocks of a mask (64, 4096), few elements
+/// (1024), few entries (64) of a small tensor (2 KiB), blocks of a long row (16 KiB), a dense index
+/// (8 places per entry), and a second thread (128 KiB of work).
 #[test]
 fn twins_agree_around_every_threshold() {
     let mut rng = Rng(7);
@@ -369,7 +379,7 @@ fn every_reduction_of_every_dtype_along_an_axis_is_its_naive_twin() {
     let mut rng = Rng(12);
     for dtype in DType::ALL {
         for reduce in REDUCTIONS.into_iter().filter(|reduce| reduce.is_defined_for(dtype)) {
-            // As many as have a way of their own for the few, and more.
+            // On both sides of the threshold for few elements.
             let kinds = [(false, 0), (false, 1), (true, 0), (true, 1)];
             for ((include, axis), n) in kinds.into_iter().flat_map(|kind| [(kind, 8), (kind, 70)]) {
                 let x = Nd::random(&mut rng, dtype, &[n, n]);
@@ -388,13 +398,14 @@ fn every_reduction_of_every_dtype_along_an_axis_is_its_naive_twin() {
 
 #[test]
 fn halves_are_cast_many_at_a_time_as_one_by_one() {
+    let _low = tuning::low();
     let mut rng = Rng(13);
     for n in [1, 255, 256, 257, 1000] {
         let x = Nd::random(&mut rng, DType::F32, &[n, 3]);
         for half in [DType::F16, DType::BF16] {
             let whole = x.tensor().cast(half).unwrap();
             let laid = x.scattered(&mut rng).cast(half).unwrap();
-            // By way of 64 bits, numbers are converted one by one.
+            // Casts to and from 64 bits convert numbers one by one.
             let singly = x.tensor().cast(DType::F64).unwrap().cast(half).unwrap();
             let back = |x: &Tensor| x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap();
             assert_eq!(format!("{:?}", back(&whole)), format!("{:?}", back(&singly)));
@@ -407,6 +418,7 @@ fn halves_are_cast_many_at_a_time_as_one_by_one() {
 
 #[test]
 fn sums_do_not_depend_on_threads_or_layout() {
+    let _low = tuning::low();
     let mut rng = Rng(13);
     for dtype in DType::ALL {
         for shape in [vec![5000], vec![70, 90], vec![4, 1030, 3], vec![0, 4], vec![]] {

@@ -1,4 +1,4 @@
-//! Scatters, elements and rows by every way there is, on both sides of what decides between them.
+//! All algorithms for scatters, elements and rows, on both sides of the thresholds between them.
 
 use inlay::{
     DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor, jit, set_num_threads,
@@ -6,11 +6,12 @@ use inlay::{
 
 use super::{REDUCTIONS, assert_same, check_along, check_read, check_scatter, random_reduce};
 use crate::support::device::{also_on_gpu, threads};
-use crate::support::{Nd, Rng, naive};
+use crate::support::{Nd, Rng, naive, tuning};
 
-/// The ways of a scatter: rows of up to 64 bytes are reduced directly, longer ones by place, those of
-/// one element without a list; 2048 entries are a block; 64 elements of a row are lanes; a place
-/// that most entries name is shared by columns; of sparse indices, 16-bit sums are sorted.
+/// The algorithms of a scatter. Rows of up to 64 bytes are reduced directly, longer ones by place,
+/// and single elements without a list. A block has 2048 entries. A row is processed in lanes of 64
+/// elements. Threads split a place that most entries name by columns. 16-bit sums with a sparse
+/// index are sorted.
 #[test]
 fn twins_agree_on_every_way_of_a_scatter() {
     let mut rng = Rng(17);
@@ -30,10 +31,11 @@ fn twins_agree_on_every_way_of_a_scatter() {
     }
 }
 
-/// Scatters on both sides of what is small: 2 KiB, 64 entries, an index of 64 or 32 bits, rows that lie
-/// one after the other along the first axis that is longer than 1.
+/// Scatters on both sides of the thresholds for small ones: 2 KiB, 64 entries, an index of 64 or 32
+/// bits, and contiguous rows along the first axis that is longer than 1.
 #[test]
 fn twins_agree_on_small_scatters() {
+    let _low = tuning::low();
     let mut rng = Rng(31);
     let combines = REDUCTIONS.into_iter().flat_map(|reduce| [(reduce, false), (reduce, true)]);
     for how in std::iter::once(None).chain(combines.map(Some)) {
@@ -66,8 +68,9 @@ fn twins_agree_on_small_scatters() {
     }
 }
 
-/// Every combination by one thread and by two, bit for bit.
+/// All combinations with one and with two threads, compared bit for bit.
 fn check_threads(rng: &mut Rng, x: &Nd, axis: usize, index: &Nd) {
+    let _low = tuning::low();
     let mut shape = x.shape.clone();
     shape[axis] = index.shape[0];
     let updates = Nd::random(rng, x.dtype, &shape);
@@ -88,11 +91,11 @@ fn check_threads(rng: &mut Rng, x: &Nd, axis: usize, index: &Nd) {
     }
 }
 
-/// One thread alone reduces rows of up to 512 bytes directly, several those that caches hold; 8 elements, or a
-/// multiple of 16, are joined at a time; by place 64, 32 or 16 of them. Rows are assigned directly up to 16
-/// bytes, by one thread up to 32.
-/// With 8 places for an entry or more, all are written directly, up to 16 KiB; with more than 32, only
-/// where nothing is noted of places.
+/// One thread reduces rows of up to 512 bytes directly; several threads do so with rows that fit in
+/// caches. They process 8 elements or a multiple of 16 at a time; by place 64, 32 or 16. Rows of up
+/// to 16 bytes are assigned directly, by one thread up to 32 bytes.
+/// With at least 8 places per entry, rows of up to 16 KiB are written directly; with more than 32,
+/// only if no state per place is needed.
 #[test]
 fn twins_agree_with_one_thread_and_several() {
     let mut rng = Rng(37);
@@ -127,10 +130,11 @@ fn twins_agree_with_one_thread_and_several() {
     }
 }
 
-/// Rows that a program selects only to scatter them are read where they are: directly, by place, and, with
-/// 8 places for an entry or more, after all selected first. They may be more than the index names.
+/// Rows that a program selects only for a scatter are read in place: directly or by place. With at
+/// least 8 places per entry they are selected first. There may be more rows than the index names.
 #[test]
 fn twins_agree_on_rows_that_are_selected_to_be_scattered() {
+    let _low = tuning::low();
     let mut rng = Rng(47);
     for dtype in [DType::F32, DType::F16, DType::I64, DType::U8] {
         for (shape, axis) in [
@@ -159,7 +163,7 @@ fn twins_agree_on_rows_that_are_selected_to_be_scattered() {
                 let joined = jit(|args: &[Tensor]| {
                     let [x, index, table, select] = args else { unreachable!("four arguments") };
                     let updates = table.index_select(select, axis as i64)?;
-                    // A copy, which is written in place.
+                    // A copy is needed, because it is written in place.
                     let x = x.copy()?;
                     Ok(vec![x.scatter(index, &updates, scatter.axis(axis as i64))?])
                 });
@@ -174,8 +178,9 @@ fn twins_agree_on_rows_that_are_selected_to_be_scattered() {
     }
 }
 
-/// Single values: of 4 bytes and others, which are listed in different ways; from the front, and from the
-/// end, for which all of a block is listed; along a first axis, which threads share, and a last one.
+/// Single values of 4 bytes and of other sizes, which are listed differently; in forward and in
+/// backward order, which lists a whole block; along the first axis, which threads split, and along
+/// the last.
 #[test]
 fn twins_agree_on_single_values() {
     let mut rng = Rng(41);
@@ -190,8 +195,8 @@ fn twins_agree_on_single_values() {
     }
 }
 
-/// Means count in bytes, and note aside what those don't hold: places that are named up to 254 times,
-/// once more, and three times as often.
+/// Means count in `u8`, and list places whose count overflows: places that are named 254 times, 255
+/// times, and three times as often.
 #[test]
 fn twins_agree_on_means_of_many() {
     let mut rng = Rng(43);
@@ -209,17 +214,18 @@ fn twins_agree_on_means_of_many() {
     }
 }
 
-/// Indices that spread evenly over their places, that name eight of them most of the time, and that name one
-/// of them most of the time: rows of more than 64 bytes are reduced directly by several threads, in the first
-/// case where all together have up to 64 KiB (so it is in a test), in the others always.
+/// Indices that are spread evenly, that mostly name eight places, and that mostly name one place.
+/// Several threads reduce rows of more than 64 bytes directly: in the first case if all rows
+/// together have up to 64 KiB (the low threshold), in the others always.
 #[test]
 fn twins_agree_on_uneven_indices() {
+    let _low = tuning::low();
     let mut rng = Rng(19);
     let mut reductions = REDUCTIONS.into_iter().cycle();
     for (dtype, width) in
         [(DType::F32, 32), (DType::F16, 48), (DType::I64, 16), (DType::F32, 33), (DType::F32, 32)]
     {
-        let cached = (64 << 10) / (width * dtype.size());
+        let cached = tuning::LOW / (width * dtype.size());
         for (entries, often) in [
             (cached, 20_000),
             (cached + 1, 20_000),
@@ -260,15 +266,16 @@ fn twins_agree_on_uneven_indices() {
     }
 }
 
-/// The same values, in rows that lie in memory from their last element to their first.
+/// The same values in rows that are stored in reverse order.
 fn backwards(x: &Tensor) -> Tensor {
     let reversed = SliceScatter::new(1, Slice { start: None, stop: None, step: -1 });
     x.slice(&reversed).unwrap().copy().unwrap().slice(&reversed).unwrap()
 }
 
-/// The ways of an index of elements, for each way to combine: lanes worked side by side (32), moved to
-/// a tile (2 KiB apart, up to 512 KiB, an entry for 2 places), grouped by place (16-bit sums; notes
-/// for fewer than an entry for 8 places), and shared by threads (2^16 entries, fewer lanes than threads).
+/// The algorithms of `put_along_axis`, for each reduction: 32 lanes at a time, lanes moved to a
+/// tile (2 KiB apart, up to 512 KiB, one entry per 2 places), grouped by place (16-bit sums; fewer
+/// than one entry per 8 places), and lanes split between threads (2^16 entries, fewer lanes than
+/// threads).
 #[test]
 fn twins_agree_on_every_way_along_an_axis() {
     let mut rng = Rng(19);
@@ -293,7 +300,7 @@ fn twins_agree_on_every_way_along_an_axis() {
         let mut check = |dtype, shape: [usize; 2], axis, entries| {
             check_along(rng, (dtype, DType::I64), &shape, axis, entries, reduce);
         };
-        // 32 lanes at the size of a tile, and past it.
+        // 32 lanes at the size of a tile and above it.
         check(DType::C128, [1024, 128], 0, 512);
         check(DType::C128, [1025, 128], 0, 512);
         check(DType::F32, [300, 1], 0, (1 << 16) - 1);
@@ -302,9 +309,10 @@ fn twins_agree_on_every_way_along_an_axis() {
     check_along(rng, (DType::F32, DType::I64), &[3, 300], 1, 1 << 16, Some((Reduce::Mul, true)));
 }
 
-/// An index that is not in range is found by every way, and nothing is written in place.
+/// Every algorithm finds an index that is out of range, and writes nothing in place.
 #[test]
 fn an_entry_out_of_range_changes_nothing_along_an_axis() {
+    let _low = tuning::low();
     let mut rng = Rng(23);
     let reductions = REDUCTIONS.into_iter().map(Some);
     for reduce in std::iter::once(None).chain(reductions) {
@@ -338,7 +346,7 @@ fn an_entry_out_of_range_changes_nothing_along_an_axis() {
     }
 }
 
-/// Rows of one element that lie along the axis are read as elements; others a line at a time.
+/// Rows of one element along the axis are read as elements, others a cache line at a time.
 #[test]
 fn twins_agree_on_every_way_to_select_rows() {
     let mut rng = Rng(29);
@@ -350,7 +358,7 @@ fn twins_agree_on_every_way_to_select_rows() {
                 let index = Nd::random_index(&mut rng, DType::I64, &[entries], shape[axis]);
                 let rows = naive::index_select(&x, &index, axis);
                 let index = index.tensor();
-                // As it is, and as a transpose.
+                // The matrix itself, and its transpose.
                 let turned = x.tensor().transpose(&[1, 0]).unwrap().copy().unwrap();
                 for x in [x.tensor(), turned.transpose(&[1, 0]).unwrap()] {
                     check_read(&rows, || x.index_select(&index, axis as i64));

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::{Nd, Rng};
 
-/// One call and what must come of it.
+/// One call and its expected result or error.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) op: String,
@@ -15,7 +15,7 @@ pub(crate) struct Case {
     /// The tensors of the call in order, then those of lists and keys.
     pub(crate) arrays: Vec<(String, Nd)>,
     pub(crate) attrs: Table,
-    /// What "T" stands for.
+    /// The dtype that "T" stands for.
     pub(crate) dtype: Option<DType>,
     pub(crate) expect: Expect,
 }
@@ -38,8 +38,8 @@ pub(crate) fn files() -> Vec<String> {
     names
 }
 
-/// All cases of a file, each once for every dtype that it asks for; without those that Rust's types
-/// rule out.
+/// All cases of a file, one for each dtype that a case lists. Cases that Rust's types rule out are
+/// left out.
 pub(crate) fn load(file: &str) -> Vec<Case> {
     let text = std::fs::read_to_string(folder().join(file)).unwrap();
     let table: Table = text.parse().unwrap();
@@ -160,7 +160,7 @@ pub(crate) fn scalar(value: &Value) -> Scalar {
 }
 
 impl Case {
-    /// The tensors, contiguous for layout 0 and laid out otherwise for others.
+    /// The tensors. Layout 0 is contiguous; others are strided.
     pub(crate) fn tensors(&self, layout: usize) -> Vec<(String, Tensor)> {
         let mut rng = Rng(layout as u64);
         let mut lay = |nd: &Nd| if layout == 0 { nd.tensor() } else { nd.scattered(&mut rng) };
@@ -168,7 +168,7 @@ impl Case {
     }
 }
 
-/// With one NaN for all: which of them an operation gives is not specified.
+/// Replaces all NaNs by one, because the bits of a NaN result are not specified.
 pub(crate) fn canonical(mut nd: Nd) -> Nd {
     let size = match nd.dtype {
         DType::C64 | DType::C128 => nd.dtype.size() / 2,

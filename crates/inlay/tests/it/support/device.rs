@@ -1,10 +1,10 @@
-//! The same tests on every device: constructors make tensors on the current one.
+//! The same tests on every device. Constructors make tensors on the current device.
 
 use std::ops::RangeInclusive;
 
 use inlay::{Device, current_device};
 
-/// Numbers of threads whose results must be the same; a GPU has its own.
+/// Numbers of threads that must give the same results. On a GPU the number does not matter.
 pub(crate) fn threads() -> RangeInclusive<usize> {
     match current_device() {
         Device::Cpu => 1..=4,
@@ -12,13 +12,13 @@ pub(crate) fn threads() -> RangeInclusive<usize> {
     }
 }
 
-/// Calls `test` with a GPU as the current device; a test fails where there is none.
+/// Calls `test` with a GPU as the current device. Fails if there is no GPU.
 #[cfg(feature = "gpu")]
 pub(crate) fn on_gpu<R>(test: impl FnOnce() -> R) -> R {
     inlay::with_device(Device::Gpu, test).unwrap()
 }
 
-/// Runs tests of this module once more, on the GPU, as `gpu::<name>`.
+/// Runs tests of this module again, on the GPU, as `gpu::<name>`.
 macro_rules! also_on_gpu {
     ($($test:ident),* $(,)?) => {
         #[cfg(feature = "gpu")]

@@ -1,11 +1,11 @@
-//! The naive twins: element by element, in order, without a thought for speed.
+//! Naive implementations of the operations: element by element, in order.
 
 use inlay::{Complex32, Complex64, DType, Reduce, Slice, bf16, f16};
 
 use super::Nd;
 use super::nd::{Cell, cell, indices, int_cell, to_int};
 
-/// A position counted from the front.
+/// An index as a position from the front.
 fn position(value: i128, size: usize) -> usize {
     (if value < 0 { value + size as i128 } else { value }) as usize
 }
@@ -39,7 +39,7 @@ pub(crate) fn diagonal_scatter(x: &Nd, src: &Nd, offset: i64, axis1: usize, axis
     out
 }
 
-/// The element of `small` that an index of a larger shape meets when it is broadcast.
+/// The element of `small`, broadcast to a larger shape, at an index of that shape.
 fn broadcast_at(small: &Nd, at: &[usize]) -> Cell {
     let tail = &at[at.len() - small.shape.len()..];
     let at: Vec<usize> =
@@ -72,7 +72,7 @@ pub(crate) fn select(condition: &Nd, x: &Nd, y: &Nd, shape: &[usize]) -> Nd {
     Nd::new(x.dtype, shape, indices(shape).map(choose).collect())
 }
 
-/// `updates` has the index's length along `axis`, or more.
+/// Along `axis`, `updates` is as long as the index, or longer.
 pub(crate) fn scatter(
     x: &Nd,
     index: &Nd,
@@ -92,7 +92,7 @@ pub(crate) fn scatter(
     combine(x, met, reduce)
 }
 
-/// Index and values of one shape, smaller than `x` off the axis or as large.
+/// Index and values have one shape. Their sizes off the axis are at most those of `x`.
 pub(crate) fn put_along_axis(
     x: &Nd,
     index: &Nd,

@@ -1,4 +1,4 @@
-//! Arrays for naive twins: a shape and the bytes of each element, in row-major order.
+//! Arrays for naive implementations: a shape and the bytes of each element, in row-major order.
 
 use std::ptr::NonNull;
 
@@ -6,7 +6,7 @@ use inlay::{DType, Device, Item, Layout, Slice, SliceScatter, Tensor, bf16, curr
 
 use super::Rng;
 
-/// The bytes of an element; only as many as its dtype has count.
+/// The bytes of an element. Bytes beyond the size of its dtype are ignored.
 pub(crate) type Cell = [u8; 16];
 
 #[derive(Clone, PartialEq)]
@@ -34,14 +34,15 @@ impl Nd {
         Nd { dtype, shape: shape.to_vec(), cells }
     }
 
-    /// Values that meet often: small, with zeros, and for floats now and then NaN and infinity.
+    /// Values that are often equal: small numbers and zeros, and for floats sometimes NaN and
+    /// infinity.
     pub(crate) fn random(rng: &mut Rng, dtype: DType, shape: &[usize]) -> Self {
         let count = shape.iter().product();
         let cells = (0..count).map(|_| random_cell(rng, dtype)).collect();
         Nd::new(dtype, shape, cells)
     }
 
-    /// An index of `dtype` into an axis of `size`, with negatives where the dtype has them.
+    /// An index of `dtype` into an axis of `size`. Signed dtypes also get negative entries.
     pub(crate) fn random_index(rng: &mut Rng, dtype: DType, shape: &[usize], size: usize) -> Self {
         let count = shape.iter().product();
         let range = dtype.integer_range().unwrap();
@@ -74,8 +75,8 @@ impl Nd {
         self.lay(&order, |_| (1, 0, false), 0).to(current_device()).unwrap()
     }
 
-    /// A tensor of the same elements, laid out in memory at random: axes in any order, forwards and
-    /// backwards, with gaps of any number of bytes, at any address.
+    /// A tensor of the same elements with a random layout: any order and direction of axes, gaps of
+    /// any number of bytes, and any address.
     pub(crate) fn scattered(&self, rng: &mut Rng) -> Tensor {
         if rng.chance(4) {
             return self.tensor();
@@ -93,8 +94,8 @@ impl Nd {
         }
     }
 
-    /// As [`Nd::lay`] by views alone, for memory that can't be addressed: a part of a larger array,
-    /// with gaps of whole elements.
+    /// As [`Nd::lay`], but made by views of a larger array, for GPU memory. Gaps are whole
+    /// elements.
     fn cut(
         &self,
         order: &[usize],
@@ -141,8 +142,8 @@ impl Nd {
         whole.tensor().slice(&part).unwrap().transpose(&perm).unwrap()
     }
 
-    /// A tensor whose element repeats along the axes for which `held` is true, with stride 0; the
-    /// elements of `self` along those axes must be equal.
+    /// A tensor that has stride 0 along the axes for which `held` is true. The elements of `self`
+    /// along those axes must be equal.
     pub(crate) fn held(&self, rng: &mut Rng, held: &[bool]) -> Tensor {
         let slim: Vec<usize> = self
             .shape
@@ -159,8 +160,8 @@ impl Nd {
         }
     }
 
-    /// Axes in `order` from outermost to innermost; for each axis how many times farther than needed
-    /// its steps are, by how many bytes more, and whether it runs backwards.
+    /// `order` lists the axes from outermost to innermost. For each axis there is a factor and a
+    /// number of bytes by which its stride is larger than needed, and whether it is reversed.
     fn lay(
         &self,
         order: &[usize],
@@ -207,7 +208,7 @@ impl Nd {
         self.cells[flat] = cell;
     }
 
-    /// The element of an integer array as a number.
+    /// An element of an integer array as a number.
     pub(crate) fn int(&self, at: &[usize]) -> i128 {
         to_int(self.dtype, &self.at(at))
     }
@@ -225,7 +226,7 @@ impl Nd {
     }
 }
 
-/// Memory given back when the tensor is gone.
+/// Memory that is freed with the tensor.
 struct Freed(NonNull<u8>, usize);
 // SAFETY: the owner of plain memory.
 unsafe impl Send for Freed {}
@@ -283,7 +284,7 @@ fn random_cell(rng: &mut Rng, dtype: DType) -> Cell {
             let (re, im) = (float(rng), float(rng));
             cell(&[re.to_le_bytes(), im.to_le_bytes()].concat())
         }
-        // All bits, so that sums and products wrap.
+        // All bits are random, so that sums and products wrap.
         _ => {
             let bytes = rng.next().to_le_bytes();
             cell(&bytes[..dtype.size()])

@@ -1,4 +1,4 @@
-//! A small generator, so that one seed gives one case.
+//! A small random number generator; a seed determines a case.
 
 /// SplitMix64.
 pub(crate) struct Rng(pub(crate) u64);
@@ -11,7 +11,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Less than `n`, which is not 0.
+    /// A number below `n`, which must not be 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }

@@ -7,7 +7,7 @@ use toml::Value as Toml;
 
 use super::case::{Case, dtype_of, scalar};
 
-/// The arguments that a case gives.
+/// The arguments of a call, with the defaults of the Python signatures.
 struct Given<'a> {
     case: &'a Case,
     tensors: &'a [(String, Tensor)],
@@ -94,7 +94,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The result of the case's call; in place, the target after it.
+/// The result of the case's call; for a call in place, the target.
 pub(crate) fn run(case: &Case, tensors: &[(String, Tensor)], in_place: bool) -> Result<Tensor> {
     let given = Given { case, tensors };
     let x = || given.tensor("x");

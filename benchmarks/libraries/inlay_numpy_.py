@@ -1,22 +1,22 @@
-"""Inlay on NumPy's arrays: they go in, and an array comes out."""
+"""Inlay with NumPy arrays as arguments and results."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.roads import Roads, inlay_
-from benchmarks.roads.numpy_ import array, tensors
+from benchmarks.libraries import Variants, inlay_
+from benchmarks.libraries.numpy_ import array, tensors
 from benchmarks.rows import CHAINS, TRIANGLES, Row
 
-__all__ = ["VERSION", "array", "roads", "tensors"]
+__all__ = ["VERSION", "array", "tensors", "variants"]
 
 VERSION = inlay_.VERSION
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.mode == "backward" or row.op in CHAINS:  # arrays have no gradients
         return {}
-    (name, call), *_ = inlay_.roads(row, t).items()
+    (name, call), *_ = inlay_.variants(row, t).items()
     if row.op not in TRIANGLES:
         return {name: call}
 

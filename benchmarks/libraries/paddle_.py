@@ -1,8 +1,7 @@
-"""Paddle: its functions, and the combinations that its users know."""
+"""Paddle: its functions, and combinations of them that its users know."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 import paddle
 
 from benchmarks.inputs import FILL, LAID, dtype, view
+from benchmarks.libraries import Lines, Variants, packed, with_gradients
 from benchmarks.reference import reduction
-from benchmarks.roads import Lines, Roads, packed
 from benchmarks.rows import Row
 
 VERSION = paddle.__version__
@@ -45,27 +44,16 @@ def array(tensor: Any) -> np.ndarray:
     return tensor.numpy()
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.mode == "in place":
         return in_place(row, t)
     found = reads(row, t) or writes(row, t) or scatters(row, t)
     if row.mode == "backward":
-        inputs = [t[name] for name in ("x", "values") if name in t]
-        return {
-            f"{name}, grad": backward(road, inputs, t["weights"]) for name, road in found.items()
-        }
+        return with_gradients(found, t, paddle.grad)
     return packed(found, row, paddle.Tensor.contiguous)
 
 
-def backward(road: Callable[[], Any], inputs: list[Any], weights: Any) -> Callable[[], Any]:
-    def both() -> list[Any]:
-        result = road()
-        return [result, *paddle.grad(result, inputs, weights)]
-
-    return both
-
-
-def reads(row: Row, t: dict[str, Any]) -> Roads:
+def reads(row: Row, t: dict[str, Any]) -> Variants:
     x, index, mask = t.get("x"), t.get("index"), t.get("mask")
     if row.op in ("tril_indices", "triu_indices"):
         return {row.op: partial(getattr(paddle, row.op), *row.shape, row.offset)}
@@ -81,14 +69,14 @@ def reads(row: Row, t: dict[str, Any]) -> Roads:
     return {}
 
 
-def writes(row: Row, t: dict[str, Any]) -> Roads:
+def writes(row: Row, t: dict[str, Any]) -> Variants:
     x, values, mask, index = (t.get(name) for name in ("x", "values", "mask", "index"))
     axis = row.axis
     if row.op == "slice_scatter":
         start = 0 if row.start is None else row.start
         stop = row.shape[axis] if row.stop is None else row.stop
         where = ([axis], [start], [stop], [row.step])
-        found: Roads = {
+        found: Variants = {
             "slice_scatter": partial(paddle.slice_scatter, x, values, *where),
             "clone, assign": cloned(x, row.selection, values),
         }
@@ -146,14 +134,14 @@ def cloned(x: Any, key: Any, value: Any) -> Lines:
     return Lines("y = x.clone(); y[key] = value", x=x, key=key, value=value)
 
 
-def scatters(row: Row, t: dict[str, Any]) -> Roads:
+def scatters(row: Row, t: dict[str, Any]) -> Variants:
     x, values, index = t["x"], t["values"], t["index"]
     axis, kind = row.axis, reduction(row)
     put = {"reduce": "assign" if kind == "assign" else NAMES[kind]}
     if kind != "assign":
         put["include_self"] = row.include_self
     if row.op == "put_along_axis":
-        # Without `broadcast`, as with it, but a check of sizes less.
+        # `broadcast=False` gives the same result with one check of sizes less.
         call = partial(paddle.put_along_axis, x, index, values, axis, broadcast=False, **put)
         return {"put_along_axis": call}
     shape = [1] * x.ndim
@@ -163,7 +151,7 @@ def scatters(row: Row, t: dict[str, Any]) -> Roads:
     def along() -> Any:
         return paddle.put_along_axis(x, wide, values, axis, broadcast=False, **put)
 
-    found: Roads = {"put_along_axis": along}
+    found: Variants = {"put_along_axis": along}
     if kind == "assign":
         if axis == 0:
             found["scatter"] = partial(paddle.scatter, x, index, values)
@@ -192,7 +180,7 @@ def scatters(row: Row, t: dict[str, Any]) -> Roads:
     return found
 
 
-def in_place(row: Row, t: dict[str, Any]) -> Roads:
+def in_place(row: Row, t: dict[str, Any]) -> Variants:
     x, values, mask, index = (t.get(name) for name in ("x", "values", "mask", "index"))
     axis, kind = row.axis, reduction(row)
 
@@ -221,7 +209,7 @@ def in_place(row: Row, t: dict[str, Any]) -> Roads:
     shape = [1] * x.ndim
     shape[axis] = -1
     wide = index.reshape(shape).expand(values.shape)
-    found: Roads = {"put_along_axis_": partial(x.put_along_axis_, wide, values, axis, **put)}
+    found: Variants = {"put_along_axis_": partial(x.put_along_axis_, wide, values, axis, **put)}
     if kind == "assign" and axis == 0:
         found["scatter_"] = partial(x.scatter_, index, values)
     if kind == "sum":

@@ -1,4 +1,4 @@
-"""NumPy: a copy and an assignment, or what its users write instead."""
+"""NumPy: a copy and an assignment, and the alternatives that its users know."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.inputs import FILL, LAID, view
+from benchmarks.libraries import Lines, Variant, Variants, packed
 from benchmarks.reference import REDUCTIONS, reduction, region
-from benchmarks.roads import Lines, Road, Roads, packed
 from benchmarks.rows import Row
 
 VERSION = np.__version__
@@ -18,7 +18,7 @@ Write = Callable[[np.ndarray], np.ndarray]
 
 
 def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, Any]:
-    # A copy: in place, a road writes its x.
+    # A copy, because in place a variant writes x.
     return {
         name: view(base.copy(), row.layout) if name in LAID else base
         for name, base in bases.items()
@@ -29,7 +29,7 @@ def array(tensor: Any) -> np.ndarray:
     return np.array(tensor) if isinstance(tensor, tuple) else np.asarray(tensor)
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.mode == "backward":
         return {}
     x = t.get("x")
@@ -50,12 +50,12 @@ def roads(row: Row, t: dict[str, Any]) -> Roads:
     return packed({**found, **wholes(row, t)}, row, np.ascontiguousarray)
 
 
-def copied(write: Write, x: np.ndarray) -> Road:
+def copied(write: Write, x: np.ndarray) -> Variant:
     return lambda: write(x.copy())
 
 
 def lines(row: Row, t: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Ways to write into x that are one statement: the statement and the names in it."""
+    """Variants that write into x with one statement: the statement and the names in it."""
     values, index, mask = t.get("values"), t.get("index"), t.get("mask")
     before = ":, " * row.axis
 
@@ -104,7 +104,7 @@ def lines(row: Row, t: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def at_is_fast(row: Row) -> bool:
-    """Whether ``ufunc.at`` is worth a trial: on flat arrays; on wide rows it takes seconds."""
+    """Whether to try ``ufunc.at``: it is fast on flat arrays, and takes seconds on wide rows."""
     flat = len(row.shape) == 1 or row.count * row.entries // row.shape[row.axis] < 1_000_000
     return flat and row.op in ("scatter", "index_add")
 
@@ -114,7 +114,7 @@ def square(row: Row) -> bool:
 
 
 def writes(row: Row, t: dict[str, Any]) -> dict[str, Write]:
-    """Ways to write into an array that are more than a statement."""
+    """Variants that write into an array with more than one statement."""
     if row.op == "diagonal_scatter":
 
         def diagonal(y: np.ndarray) -> np.ndarray:
@@ -134,10 +134,10 @@ def reductions(row: Row, t: dict[str, Any]) -> dict[str, Write]:
     kind = reduction(row)
     function = REDUCTIONS[kind]
     neutral = {"sum": 0, "mean": 0, "mul": 1, "amax": -np.inf, "amin": np.inf}[kind]
-    down = (..., *(None for _ in row.shape[row.axis + 1 :]))  # stretches counts along a row
+    down = (..., *(None for _ in row.shape[row.axis + 1 :]))  # broadcasts counts along a row
 
     def divided(y: np.ndarray) -> np.ndarray:
-        """A sum made a mean; places that are not named keep their value."""
+        """Turn a sum into a mean; places that are not indexed keep their value."""
         counts = np.bincount(index, minlength=row.shape[row.axis])
         if row.include_self:
             counts += 1
@@ -189,8 +189,8 @@ def reductions(row: Row, t: dict[str, Any]) -> dict[str, Write]:
     return found
 
 
-def wholes(row: Row, t: dict[str, Any]) -> Roads:
-    """Ways that make the result without a copy to write into."""
+def wholes(row: Row, t: dict[str, Any]) -> Variants:
+    """Variants that compute the result without copying x first."""
     x, values, index, mask = (t.get(name) for name in ("x", "values", "index", "mask"))
     axis, n = row.axis, row.shape[row.axis]
     if row.op in ("tril_indices", "triu_indices"):

@@ -1,4 +1,4 @@
-"""Inlay on its own tensors: one call each."""
+"""Inlay on its own tensors, one call per workload."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 import inlay
 from benchmarks.inputs import FILL, LAID, view
-from benchmarks.roads import Roads
-from benchmarks.roads.inlay_chains import function
+from benchmarks.libraries import Variants, with_gradients
+from benchmarks.libraries.inlay_chains import function
 from benchmarks.rows import CHAINS, READS, Row
 
 VERSION = inlay.__version__
@@ -33,7 +33,7 @@ def array(tensor: Any) -> np.ndarray:
 
 
 def arguments(row: Row, t: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What the operation is called with, as short as a user would write it."""
+    """The arguments of the operation, as a user would write them."""
     if row.op == "slice_scatter":
         return (t["x"], t["values"], row.axis, row.start, row.stop, row.step), {}
     if row.op == "select_scatter":
@@ -62,19 +62,11 @@ def arguments(row: Row, t: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, A
     return (*row.shape, row.offset), {}
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.op in CHAINS:
         return {} if row.op == "build_program" else {"eager": partial(function(row), **t)}
     name = f"{row.op}_" if row.mode == "in place" else row.op
     positional, named = arguments(row, t)
     call = partial(getattr(inlay, name), *positional, **named)
-    if row.mode != "backward":
-        return {name: call}
-    inputs = [t[key] for key in ("x", "values") if key in t]
-    weights = t["weights"]
-
-    def backward() -> list[Any]:
-        result = call()
-        return [result, *inlay.grad(result, inputs, weights)]
-
-    return {f"{name}, grad": backward}
+    found: Variants = {name: call}
+    return with_gradients(found, t, inlay.grad) if row.mode == "backward" else found

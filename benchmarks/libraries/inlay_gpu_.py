@@ -1,4 +1,4 @@
-"""Inlay on a GPU: the same calls, until their results are there."""
+"""Inlay on a GPU: the same calls, timed until their results are complete."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import inlay
-from benchmarks.roads import Road, Roads, inlay_
-from benchmarks.roads.inlay_chains import function
+from benchmarks.libraries import Variant, Variants, inlay_
+from benchmarks.libraries.inlay_chains import function
 from benchmarks.rows import CHAINS, Row
 
 VERSION = inlay.__version__
@@ -17,8 +17,8 @@ FOUND = [device for device in inlay.devices() if device["device"] == "gpu"]
 DEVICE = "; ".join(f"{one['name']} by {one['backend']} ({one['driver']})" for one in FOUND[:1])
 if FOUND and FOUND[0]["software"]:
     DEVICE += (
-        ": a program on the CPU that plays a GPU. Its figures tell of the overhead of a call, not "
-        "of GPUs, and are not put beside those of other libraries"
+        ": a software device on the CPU. Its figures show the overhead of a call, not the speed "
+        "of GPUs, and are not compared with other libraries"
     )
 
 
@@ -31,23 +31,23 @@ def array(tensor: Any) -> np.ndarray:
     return np.asarray(tensor.cpu())
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.op in CHAINS:
         chain = function(row)
         traced = inlay.jit(lambda *values: chain(**dict(zip(t, values, strict=True))))
         found = {"jit": partial(traced, *t.values())}
     else:
-        found = inlay_.roads(row, t)
+        found = inlay_.variants(row, t)
     finish = read_back if row.at_most_us else wait
-    return {f"{name}, {finish.__name__}": partial(finish, road) for name, road in found.items()}
+    return {f"{name}, {finish.__name__}": partial(finish, call) for name, call in found.items()}
 
 
-def wait(road: Road) -> Any:
-    result = road()
+def wait(variant: Variant) -> Any:
+    result = variant()
     inlay.synchronize()
     return result
 
 
-def read_back(road: Road) -> Any:
-    result = road()
+def read_back(variant: Variant) -> Any:
+    result = variant()
     return [one.cpu() for one in result] if isinstance(result, list) else result.cpu()

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from benchmarks.chains import CORNER, RATE, patches, slice_chain, tiny_program
-from benchmarks.roads import Roads
+from benchmarks.chains import CORNER, RATE, function_of, patches
+from benchmarks.libraries import Variants
 from benchmarks.rows import Row
 
 
-def roads(row: Row, t: dict[str, torch.Tensor]) -> Roads:
+def variants(row: Row, t: dict[str, torch.Tensor]) -> Variants:
     def write(x: Any, patch: Any, start: int, stop: int) -> Any:
         return torch.slice_scatter(x, patch, 0, start, stop)
 
@@ -47,24 +47,18 @@ def roads(row: Row, t: dict[str, torch.Tensor]) -> Roads:
             (slope,) = torch.autograd.grad(loss(leaf, target, sources, index), leaf)
         return x - slope * RATE
 
-    names = {
-        "slice_chain": slice_chain(row, write),
-        "mixed_chain": mixed_chain,
-        "train_step": train_step,
-        "tiny_program": tiny_program(row, write),
-    }
-    if row.op not in names:
+    function = function_of(row, write, mixed_chain, train_step)
+    if function is None:
         return {}
-    function = names[row.op]
-    found: Roads = {"eager": partial(function, **t)}
+    found: Variants = {"eager": partial(function, **t)}
     if row.op == "train_step":
         found["compile"] = compiled_step(loss, t)
     else:
         found["compile"] = partial(torch.compile(function), **t)
-    with contextlib.suppress(Exception):  # it is raised again where roads are tried
-        found["compile"]()  # a road that compiles when it is tried would be left out as too slow
+    with contextlib.suppress(Exception):  # raised again when the variant is tried
+        found["compile"]()  # compile now: a first call that compiles would count as too slow
     if row.op == "slice_chain":
-        # As its users write it by hand: one clone, then writes in place.
+        # Written by hand: one clone, then writes in place.
         def clone() -> Any:
             y = t["x"].clone()
             for k, (start, stop) in enumerate(patches(row)):

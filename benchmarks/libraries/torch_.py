@@ -1,4 +1,4 @@
-"""PyTorch: its functions, and the combinations that its users know. Chains are compiled, too."""
+"""PyTorch: its functions, and combinations of them that its users know."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from benchmarks.inputs import FILL, LAID, dtype, view
+from benchmarks.libraries import Lines, Variants, packed, torch_chains, with_gradients
 from benchmarks.reference import reduction
-from benchmarks.roads import Lines, Roads, packed, torch_chains
 from benchmarks.rows import CHAINS, Row
 
 VERSION = torch.__version__
@@ -34,7 +34,7 @@ def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, torch.Tensor]:
             made[name] = made[name].permute(*range(made[name].ndim)[::-1])
         else:
             made[name] = view(made[name], row.layout)
-    # Nothing is recorded where no input wants a gradient; no_grad spares the question.
+    # Without gradients nothing is recorded; disabling them also saves the check.
     torch.set_grad_enabled(row.mode == "backward")
     if row.mode == "backward":
         for name in {"x", "values"} & set(made):
@@ -49,29 +49,18 @@ def array(tensor: torch.Tensor) -> np.ndarray:
     return tensor.numpy()
 
 
-def roads(row: Row, t: dict[str, torch.Tensor]) -> Roads:
+def variants(row: Row, t: dict[str, torch.Tensor]) -> Variants:
     if row.op in CHAINS:
-        return torch_chains.roads(row, t)
+        return torch_chains.variants(row, t)
     if row.mode == "in place":
         return in_place(row, t)
     found = reads(row, t) or writes(row, t) or scatters(row, t)
     if row.mode == "backward":
-        inputs = [t[name] for name in ("x", "values") if name in t]
-        return {
-            f"{name}, grad": backward(road, inputs, t["weights"]) for name, road in found.items()
-        }
+        return with_gradients(found, t, torch.autograd.grad)
     return packed(found, row, torch.Tensor.contiguous)
 
 
-def backward(road: Any, inputs: list[torch.Tensor], weights: torch.Tensor) -> Any:
-    def both() -> list[torch.Tensor]:
-        result = road()
-        return [result, *torch.autograd.grad(result, inputs, weights)]
-
-    return both
-
-
-def reads(row: Row, t: dict[str, torch.Tensor]) -> Roads:
+def reads(row: Row, t: dict[str, torch.Tensor]) -> Variants:
     x, index, mask = t.get("x"), t.get("index"), t.get("mask")
     if row.op in ("tril_indices", "triu_indices"):
         return {row.op: partial(getattr(torch, row.op), *row.shape, row.offset)}
@@ -94,11 +83,11 @@ def reads(row: Row, t: dict[str, torch.Tensor]) -> Roads:
     return {}
 
 
-def writes(row: Row, t: dict[str, torch.Tensor]) -> Roads:
+def writes(row: Row, t: dict[str, torch.Tensor]) -> Variants:
     x, values, mask, index = (t.get(name) for name in ("x", "values", "mask", "index"))
     axis, n = row.axis, row.shape[row.axis]
     if row.op == "slice_scatter":
-        found: Roads = {
+        found: Variants = {
             "slice_scatter": partial(
                 torch.slice_scatter, x, values, axis, row.start, row.stop, row.step
             ),
@@ -152,8 +141,8 @@ def cloned(x: torch.Tensor, key: Any, value: Any) -> Lines:
     return Lines("y = x.clone(); y[key] = value", x=x, key=key, value=value)
 
 
-def masked_scatters(row: Row, x: torch.Tensor, mask: torch.Tensor, values: torch.Tensor) -> Roads:
-    found: Roads = {"masked_scatter": partial(torch.masked_scatter, x, mask, values)}
+def masked_scatters(row: Row, x: Any, mask: Any, values: Any) -> Variants:
+    found: Variants = {"masked_scatter": partial(torch.masked_scatter, x, mask, values)}
     if row.mask_rows:
         rows, wide = mask[:, 0], values.view(-1, row.shape[1])
 
@@ -180,7 +169,7 @@ def masked_scatters(row: Row, x: torch.Tensor, mask: torch.Tensor, values: torch
     return found
 
 
-def scatters(row: Row, t: dict[str, torch.Tensor]) -> Roads:
+def scatters(row: Row, t: dict[str, torch.Tensor]) -> Variants:
     x, values, index = t["x"], t["values"], t["index"]
     axis, kind = row.axis, reduction(row)
     if row.op == "put_along_axis":
@@ -188,7 +177,7 @@ def scatters(row: Row, t: dict[str, torch.Tensor]) -> Roads:
     rows = (*(slice(None) for _ in row.shape[:axis]), index)
     shape = [1] * x.ndim
     shape[axis] = -1
-    wide = index.view(shape).expand(values.shape)  # a view, made once for all calls
+    wide = index.view(shape).expand(values.shape)  # a view, made before the timing
     if kind == "assign":
         return {
             "index_copy": partial(torch.index_copy, x, axis, index, values),
@@ -196,7 +185,7 @@ def scatters(row: Row, t: dict[str, torch.Tensor]) -> Roads:
             "clone, assign": cloned(x, rows, values),
         }
     name, options = NAMES[kind], {"include_self": row.include_self}
-    found: Roads = {
+    found: Variants = {
         "scatter_reduce": partial(torch.scatter_reduce, x, axis, wide, values, name, **options)
     }
     if kind != "sum":
@@ -206,8 +195,8 @@ def scatters(row: Row, t: dict[str, torch.Tensor]) -> Roads:
     return found
 
 
-def sums(row: Row, x: Any, index: Any, values: Any, wide: Any, rows: Any) -> Roads:
-    """Sums; divided by the counts, means."""
+def sums(row: Row, x: Any, index: Any, values: Any, wide: Any, rows: Any) -> Variants:
+    """Sums, and means by dividing sums by counts."""
     axis = row.axis
     shape = [1] * x.ndim
     shape[axis] = -1
@@ -223,7 +212,7 @@ def sums(row: Row, x: Any, index: Any, values: Any, wide: Any, rows: Any) -> Roa
         return y.div_(counts.view(shape).to(y.dtype))
 
     if reduction(row) == "sum" and row.include_self:
-        found: Roads = {
+        found: Variants = {
             "index_add": partial(torch.index_add, x, axis, index, values),
             "scatter_add": partial(torch.scatter_add, x, axis, wide, values),
             "index_put": partial(torch.index_put, x, (index,), values, True),
@@ -238,7 +227,7 @@ def sums(row: Row, x: Any, index: Any, values: Any, wide: Any, rows: Any) -> Roa
     if x.ndim == 1 and row.include_self and row.dtype == "float32":
         found["bincount"] = lambda: finish(x + torch.bincount(index, values, len(x)))
     if row.dtype in ("float16", "bfloat16"):
-        # Rounded once, as Inlay does.
+        # Rounded once, as in Inlay.
         def widened() -> torch.Tensor:
             return base().float().index_add_(axis, index, values.float()).to(x.dtype)
 
@@ -246,10 +235,10 @@ def sums(row: Row, x: Any, index: Any, values: Any, wide: Any, rows: Any) -> Roa
     return found
 
 
-def elements(row: Row, x: torch.Tensor, index: torch.Tensor, values: torch.Tensor) -> Roads:
+def elements(row: Row, x: torch.Tensor, index: torch.Tensor, values: torch.Tensor) -> Variants:
     if row.reduce == "assign":
         return {"scatter": partial(torch.scatter, x, row.axis, index, values)}
-    found: Roads = {
+    found: Variants = {
         "scatter_reduce": partial(
             torch.scatter_reduce,
             x,
@@ -265,7 +254,7 @@ def elements(row: Row, x: torch.Tensor, index: torch.Tensor, values: torch.Tenso
     return found
 
 
-def in_place(row: Row, t: dict[str, torch.Tensor]) -> Roads:
+def in_place(row: Row, t: dict[str, torch.Tensor]) -> Variants:
     x, values, mask, index = (t.get(name) for name in ("x", "values", "mask", "index"))
     axis, kind = row.axis, reduction(row)
     rows = (*(slice(None) for _ in row.shape[:axis]), index)
@@ -301,7 +290,7 @@ def in_place(row: Row, t: dict[str, torch.Tensor]) -> Roads:
             "scatter_": partial(x.scatter_, axis, wide, values),
             "assign": assigned(rows, values),
         }
-    found: Roads = {
+    found: Variants = {
         "scatter_reduce_": partial(
             x.scatter_reduce_, axis, wide, values, NAMES[kind], include_self=row.include_self
         )

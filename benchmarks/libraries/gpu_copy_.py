@@ -1,4 +1,4 @@
-"""The limit on a GPU: a copy, there, of as many bytes as must be moved."""
+"""The limit on a GPU: a copy on the GPU of the bytes that must be moved."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import inlay
-from benchmarks.roads import Roads
+from benchmarks.libraries import Variants
 from benchmarks.rows import Row
 
 VERSION = inlay.__version__
@@ -24,7 +24,7 @@ def array(tensor: Any) -> np.ndarray:
     return np.asarray(tensor.cpu())
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if "from" not in t:
         return {}
 

@@ -1,4 +1,4 @@
-"""The workloads of several operations in JAX, compiled by ``jax.jit`` and waited for."""
+"""The workloads of several operations in JAX, compiled by ``jax.jit``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from benchmarks.chains import CORNER, RATE, slice_chain, tiny_program
-from benchmarks.roads import Lines, Roads
+from benchmarks.chains import CORNER, RATE, function_of
+from benchmarks.libraries import Lines, Variants
 from benchmarks.rows import Row
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     def write(x: Any, patch: Any, start: int, stop: int) -> Any:
         return x.at[start:stop].set(patch)
 
@@ -45,15 +45,10 @@ def roads(row: Row, t: dict[str, Any]) -> Roads:
     def train_step(x: Any, target: Any, sources: Any, index: Any) -> Any:
         return x - RATE * jax.grad(loss)(x, target, sources, index)
 
-    names = {
-        "slice_chain": slice_chain(row, write),
-        "mixed_chain": mixed_chain,
-        "train_step": train_step,
-        "tiny_program": tiny_program(row, write),
-    }
-    if row.op not in names:
+    function = function_of(row, write, mixed_chain, train_step)
+    if function is None:
         return {}
-    compiled = jax.jit(names[row.op])
+    compiled = jax.jit(function)
     words = ", ".join(f"{name}={name}" for name in t)
     text = f"y = function({words}).block_until_ready()"
     return {"jit": Lines(text, function=compiled, **t)}

@@ -1,51 +1,22 @@
 //! Programs: the classes behind `inlay.static` and `inlay.jit`.
 
-use std::cell::Cell;
-use std::collections::HashMap;
+mod traces;
+
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use inlay::{DType, Error, Plan, Program, Tensor};
-use numpy::PyUntypedArray;
-use pyo3::create_exception;
-use pyo3::exceptions::PyBaseException;
+use inlay::{Plan, Program, Tensor};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyNotImplemented, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::convert::{Arg, Call};
+use crate::convert::Call;
 use crate::dtype;
 use crate::error::{Class, type_name};
 use crate::tensor::PyTensor;
 
-// No Exception, so that no handler of the traced function takes it for one of its own.
-create_exception!(inlay._inlay, _SizesNeeded, PyBaseException);
+pub(crate) use traces::{expect_sizes, sizes_needed};
 
-thread_local! {
-    /// Whether a function is being traced whose sizes are all open.
-    static TRACING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Fails when a trace asks for a size that it left open; it is then made again for known sizes.
-pub(crate) fn expect_sizes(shape: &[usize]) -> PyResult<()> {
-    if TRACING.get() && shape.contains(&Tensor::UNKNOWN) {
-        return Err(_SizesNeeded::new_err("a traced function asks for a size"));
-    }
-    Ok(())
-}
-
-/// What ends a trace for an error that says that a size must be known.
-pub(crate) fn sizes_needed(error: &Error) -> Option<PyErr> {
-    let retry = TRACING.get() && error.is_open_size();
-    retry.then(|| _SizesNeeded::new_err(error.to_string()))
-}
-
-/// Trace with open sizes or not; returns whether it was so.
-#[pyfunction]
-fn _set_tracing(tracing: bool) -> bool {
-    TRACING.replace(tracing)
-}
-
-/// The line of the innermost code outside of this package.
+/// The file and line of the innermost Python frame outside of this package.
 fn site() -> Option<String> {
     Python::attach(|py| {
         let find = || -> PyResult<Option<String>> {
@@ -66,7 +37,7 @@ fn site() -> Option<String> {
                 }
             }
         };
-        // Without frames there is no line, and that is no error.
+        // Without frames the line is not known, which is not an error.
         find().ok().flatten()
     })
 }
@@ -78,7 +49,8 @@ pub(crate) struct PyProgram {
 }
 
 impl PyProgram {
-    /// What to fetch: symbolic tensors, names of outputs or inputs, or for None all outputs.
+    /// The tensors to fetch: symbolic tensors, or names of outputs or inputs. None stands for all
+    /// outputs.
     fn fetches(
         &self,
         call: &Call<'_>,
@@ -125,7 +97,7 @@ impl PyProgram {
         PyProgram { inner: Program::new() }
     }
 
-    /// A symbolic tensor that each run is fed under `name`.
+    /// A symbolic tensor whose value each run is given under `name`.
     #[pyo3(signature = (name, shape, dtype=None))]
     fn data(
         &self,
@@ -157,9 +129,10 @@ impl PyProgram {
         call.run(0, || self.inner.data(name, &shape, dtype)).map(PyTensor::new)
     }
 
-    /// The values of what is fetched, as a list, for the values of `feed`.
+    /// Run the program on the values of `feed`. Returns the values of `fetch_list` as a list.
     ///
-    /// It runs where the tensors among the feeds are, or on `device`, to which they are brought.
+    /// It runs on the device of the tensors among the feeds. With `device`, the feeds are moved
+    /// there.
     #[pyo3(signature = (feed=None, fetch_list=None, donate=false, return_numpy=true, device=None))]
     fn run<'py>(
         &self,
@@ -219,7 +192,7 @@ impl PyProgram {
         Ok(PyPlan { inner })
     }
 
-    /// The plan in words: steps, what is written in place, copies saved, peak memory.
+    /// The plan in words: steps, writes in place, copies that are avoided, peak memory.
     #[pyo3(signature = (fetch_list=None, donate=false))]
     fn explain(
         &self,
@@ -239,7 +212,7 @@ impl PyProgram {
         self.inner.to_svg()
     }
 
-    /// Names results, so that a program that was saved can say what to fetch.
+    /// Give names to results. A loaded program finds its results by these names.
     fn set_outputs(&self, py: Python<'_>, outputs: &Bound<'_, PyDict>) -> PyResult<()> {
         let call = Call::new(py, "set_outputs");
         let mut named = Vec::new();
@@ -255,24 +228,24 @@ impl PyProgram {
         call.run(0, || self.inner.set_outputs(&named))
     }
 
-    /// The names of what is fed.
+    /// The names of the inputs.
     #[getter]
     fn inputs(&self) -> Vec<String> {
         self.inner.inputs()
     }
 
-    /// The names of what is fetched.
+    /// The names of the outputs.
     #[getter]
     fn outputs(&self) -> Vec<String> {
         self.inner.outputs()
     }
 
-    /// Write the program, with what its outputs need, to a file.
+    /// Write the inputs and all nodes that the outputs need to a file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         Call::new(py, "save").run(usize::MAX, || self.inner.save(&path))
     }
 
-    /// Read a program from a file. A file that is damaged or was made to harm gives an error.
+    /// Read a program from a file. A damaged or malicious file raises an error.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<PyProgram> {
         let inner = Call::new(py, "load").run(usize::MAX, || Program::load(&path))?;
@@ -283,7 +256,7 @@ impl PyProgram {
         self.inner.len()
     }
 
-    // A program without nodes is a program all the same.
+    // An empty program is true, although its length is 0.
     fn __bool__(&self) -> bool {
         true
     }
@@ -297,7 +270,7 @@ impl PyProgram {
     }
 }
 
-/// How the values of a program are computed for one set of results.
+/// How a program computes one set of results.
 #[pyclass(name = "Plan", module = "inlay.static", frozen)]
 pub(crate) struct PyPlan {
     inner: Arc<Plan>,
@@ -305,20 +278,19 @@ pub(crate) struct PyPlan {
 
 #[pymethods]
 impl PyPlan {
-    /// How many copies of a whole tensor are saved by writing in place.
+    /// How many copies of a whole tensor are avoided by writing in place.
     #[getter]
     fn copies_saved(&self) -> usize {
         self.inner.copies_saved()
     }
 
-    /// The most memory that a run holds at a time beside feeds and constants, in bytes, or None while
-    /// sizes are not known.
+    /// The peak memory of a run in bytes, without feeds and constants. None if sizes are not known.
     #[getter]
     fn peak_memory(&self) -> Option<usize> {
         self.inner.peak_memory()
     }
 
-    /// The names of the inputs that are needed, in their order.
+    /// The names of the inputs that the plan needs, in their order.
     #[getter]
     fn inputs(&self) -> Vec<String> {
         self.inner.inputs().map(str::to_owned).collect()
@@ -333,146 +305,11 @@ impl PyPlan {
     }
 }
 
-/// A function's traces by the dtypes and ranks of their arguments, all of them tensors and arrays.
-#[pyclass(name = "_Traces", module = "inlay._inlay", frozen)]
-#[derive(Default)]
-pub(crate) struct Traces {
-    traces: Mutex<HashMap<Kinds, Arc<Trace>>>,
-}
-
-type Kinds = Vec<(DType, usize)>;
-
-/// A plan, the arguments that it takes, and what makes the function's result of its results.
-struct Trace {
-    plan: Arc<Plan>,
-    takes: Vec<usize>,
-    rebuild: Option<Py<PyAny>>,
-}
-
-impl Trace {
-    fn run<'py>(
-        &self,
-        call: Call<'py>,
-        args: &[Arg<'_>],
-        tensors: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = call.py();
-        let feed: Vec<&Tensor> = self.takes.iter().map(|k| &*args[*k]).collect();
-        let size = feed.iter().map(|tensor| tensor.numel()).max().unwrap_or(0);
-        let mut results = call.run(size, || self.plan.call(&feed))?;
-        let give = |tensor: Tensor| match tensors {
-            true => Ok(Bound::new(py, PyTensor::new(tensor))?.into_any()),
-            false => Call::new(py, "jit").give(tensor),
-        };
-        match (&self.rebuild, results.len()) {
-            (None, 1) => give(results.remove(0)),
-            (rebuild, _) => {
-                let results = results.into_iter().map(give).collect::<PyResult<Vec<_>>>()?;
-                let results = PyList::new(py, results)?.into_any();
-                match rebuild {
-                    Some(rebuild) => rebuild.bind(py).call1((results,)),
-                    None => Ok(results),
-                }
-            }
-        }
-    }
-}
-
-/// The arguments as tensors, and whether one was; None if there are others, or if the function itself
-/// is to be called, for a gradient or another trace.
-fn plain_args<'a, 'py>(
-    call: &mut Call<'py>,
-    args: &'a [Bound<'py, PyAny>],
-) -> PyResult<Option<(Vec<Arg<'a>>, bool)>> {
-    let (mut found, mut tensors) = (Vec::with_capacity(args.len()), false);
-    for arg in args {
-        if let Ok(tensor) = arg.cast_exact::<PyTensor>() {
-            let tensor = tensor.get().inner();
-            let recorded = !tensor.stop_gradient() && inlay::is_grad_enabled();
-            if recorded || tensor.is_symbolic() {
-                return Ok(None);
-            }
-            tensors = true;
-            call.saw(tensor);
-            found.push(Arg::Borrowed(tensor));
-        } else if arg.cast::<PyUntypedArray>().is_ok() {
-            found.push(call.array("argument", arg)?);
-        } else {
-            return Ok(None);
-        }
-    }
-    Ok(Some((found, tensors)))
-}
-
-#[pymethods]
-impl Traces {
-    #[new]
-    fn new() -> Self {
-        Traces::default()
-    }
-
-    /// Keep a trace for arguments like these.
-    fn add(
-        &self,
-        py: Python<'_>,
-        args: Vec<Bound<'_, PyAny>>,
-        plan: &Bound<'_, PyPlan>,
-        takes: Vec<usize>,
-        rebuild: Option<Py<PyAny>>,
-    ) -> PyResult<()> {
-        let Some((found, _)) = plain_args(&mut Call::new(py, "jit"), &args)? else { return Ok(()) };
-        let kinds: Kinds = found.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
-        let trace = Trace { plan: Arc::clone(&plan.get().inner), takes, rebuild };
-        let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
-        traces.insert(kinds, Arc::new(trace));
-        Ok(())
-    }
-
-    /// The function's result by the trace for arguments like these; NotImplemented if there is none.
-    fn call<'py>(
-        &self,
-        py: Python<'py>,
-        args: Vec<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let mut call = Call::new(py, "jit");
-        if let Some((found, tensors)) = plain_args(&mut call, &args)? {
-            let kinds: Kinds = found.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
-            let traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
-            let trace = traces.get(&kinds).cloned();
-            drop(traces);
-            if let Some(trace) = trace {
-                return trace.run(call, &found, tensors);
-            }
-        }
-        Ok(PyNotImplemented::get(py).to_owned().into_any())
-    }
-
-    /// The result by a trace for arguments that are tensors and arrays.
-    #[staticmethod]
-    fn run<'py>(
-        py: Python<'py>,
-        args: Vec<Bound<'py, PyAny>>,
-        plan: &Bound<'py, PyPlan>,
-        takes: Vec<usize>,
-        rebuild: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let mut call = Call::new(py, "jit");
-        match plain_args(&mut call, &args)? {
-            Some((found, tensors)) => {
-                let trace = Trace { plan: Arc::clone(&plan.get().inner), takes, rebuild };
-                trace.run(call, &found, tensors)
-            }
-            None => Ok(PyNotImplemented::get(py).to_owned().into_any()),
-        }
-    }
-}
-
 /// Adds the classes to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     inlay::set_site(site);
     module.add_class::<PyProgram>()?;
     module.add_class::<PyPlan>()?;
-    module.add_class::<Traces>()?;
-    module.add("_SizesNeeded", module.py().get_type::<_SizesNeeded>())?;
-    module.add_function(wrap_pyfunction!(_set_tracing, module)?)
+    module.add_class::<traces::PyTraces>()?;
+    module.add_class::<traces::PyTrace>()
 }

@@ -1,4 +1,4 @@
-"""The limit's copy, or fill: of bytes in pre-faulted huge pages, by one thread and by all."""
+"""The limit: a copy or a fill in pre-faulted huge pages, by one thread and by all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.roads import Roads
+from benchmarks.libraries import Variants
 from benchmarks.rows import Row
 
 VERSION = np.__version__
@@ -49,7 +49,7 @@ def array(tensor: Any) -> np.ndarray:
     return np.asarray(tensor)
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if "to" not in t:
         return {}
     copies = "from" in t
@@ -72,8 +72,8 @@ def roads(row: Row, t: dict[str, Any]) -> Roads:
             one.result()
 
     whole = t["to"].size
-    found: Roads = {}
-    # The C library writes past the caches if a call is for many bytes, which is not always faster.
+    found: Variants = {}
+    # The C library uses non-temporal stores for large calls, which is not always faster.
     for name, size in {"at once": whole, "in pieces": PIECE}.items():
         found[name] = partial(work, pieces(0, whole, size))
         if THREADS > 1:

@@ -1,4 +1,4 @@
-"""JAX: functions compiled by ``jax.jit``, waited for."""
+"""JAX: functions compiled by ``jax.jit``, timed until their results are complete."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.inputs import FILL, LAID, view
+from benchmarks.libraries import Lines, Variants, jax_chains
 from benchmarks.reference import reduction
-from benchmarks.roads import Lines, Roads, jax_chains
 from benchmarks.rows import CHAINS, Row
 
 VERSION = jax.__version__
@@ -22,7 +22,7 @@ jax.config.update("jax_enable_x64", True)  # for float64 and int64
 
 
 def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, Any]:
-    # Its own integers are 32 bits wide, and its indices faster so.
+    # JAX's default integers have 32 bits, and its indexing is faster with them.
     return {
         name: jnp.asarray(base.astype(np.int32) if name == "index" else base)
         for name, base in bases.items()
@@ -33,24 +33,24 @@ def array(tensor: Any) -> np.ndarray:
     return np.array(tensor)
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.op in CHAINS:
-        return jax_chains.roads(row, t)
+        return jax_chains.variants(row, t)
     if row.op in ("tril_indices", "triu_indices"):
         call = partial(getattr(jnp, row.op), row.shape[0], row.offset, row.shape[1])
         return {row.op: lambda: jax.block_until_ready(call())}
-    if row.op == "masked_select":  # its size is not known to a compiler
+    if row.op == "masked_select":  # the size of its result depends on values
         if row.mode == "backward":
             return {}
         text = "y = x[mask].block_until_ready()"
         return {} if row.layout != "contiguous" else {"key": Lines(text, x=t["x"], mask=t["mask"])}
     names = [name for name in ("x", "values", "index", "mask") if name in t]
     given = [t[name] for name in names]
-    found: Roads = {}
+    found: Variants = {}
     for name, function in functions(row).items():
 
         def on_bases(*bases: Any, function: Function = function) -> Any:
-            # JAX has no strided tensors: slicing and transposing are part of the work.
+            # JAX has no strided tensors, so slicing and transposing are part of the work.
             views = {
                 key: view(base, row.layout) if key in LAID else base
                 for key, base in zip(names, bases, strict=True)
@@ -70,7 +70,7 @@ def roads(row: Row, t: dict[str, Any]) -> Roads:
 
 
 def donated(function: Function, given: list[Any]) -> Function:
-    """In place: the result takes the memory of x, and is the next x."""
+    """In place: the result reuses the memory of x, and is the next x."""
     compiled = jax.jit(function, donate_argnums=0)
     state = [jnp.array(given[0])]
 
@@ -94,7 +94,7 @@ def backward(function: Function, names: list[str], given: list[Any], weights: An
 
 
 def functions(row: Row) -> dict[str, Function]:
-    """Functions of x, values, index and mask, as far as there are such."""
+    """Functions of those of x, values, index and mask that the row has."""
     axis = row.axis
     if row.op == "slice_scatter":
         return slices(row)

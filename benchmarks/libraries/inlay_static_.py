@@ -1,4 +1,4 @@
-"""Inlay's static graphs: functions traced by ``inlay.jit``, and the building of a large program."""
+"""Inlay's static graphs: functions traced by ``inlay.jit``, and building a large program."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from functools import partial
 from typing import Any
 
 import inlay
-from benchmarks.roads import Roads
-from benchmarks.roads.inlay_ import VERSION, array, tensors
-from benchmarks.roads.inlay_chains import function
+from benchmarks.libraries import Variants
+from benchmarks.libraries.inlay_ import VERSION, array, tensors
+from benchmarks.libraries.inlay_chains import function
 from benchmarks.rows import CHAINS, Row
 from inlay import static
 
-__all__ = ["VERSION", "array", "roads", "tensors"]
+__all__ = ["VERSION", "array", "tensors", "variants"]
 
 
-def roads(row: Row, t: dict[str, Any]) -> Roads:
+def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.op == "build_program":
         return {"build, plan, run": partial(build, row, t["x"])}
     if row.op not in CHAINS:
@@ -26,7 +26,7 @@ def roads(row: Row, t: dict[str, Any]) -> Roads:
 
 
 def build(row: Row, x: Any) -> Any:
-    """A program of as many nodes as there are entries, built, planned, and run once."""
+    """Build, plan and run a program with one node per entry."""
     program = static.Program()
     y = program.data("x", [None] * x.ndim, x.dtype)
     for _ in range(row.entries):

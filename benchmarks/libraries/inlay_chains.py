@@ -1,4 +1,4 @@
-"""The workloads of several operations, on Inlay's tensors: plain functions, eager or traced."""
+"""The workloads of several operations with Inlay: functions that run eagerly or are traced."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import inlay
-from benchmarks.chains import CORNER, RATE, slice_chain, tiny_program
+from benchmarks.chains import CORNER, RATE, function_of
 from benchmarks.rows import Row
 
 
@@ -44,10 +44,4 @@ def function(row: Row) -> Callable[..., Any]:
         with inlay.no_grad():
             return x - slope * RATE
 
-    names = {
-        "slice_chain": slice_chain(row, write),
-        "mixed_chain": mixed_chain,
-        "train_step": train_step,
-        "tiny_program": tiny_program(row, write),
-    }
-    return names[row.op]
+    return function_of(row, write, mixed_chain, train_step)

@@ -1,0 +1,93 @@
+"""The processes of a run: which contenders take part, in which environment, with which inputs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import inputs, limit, reference
+from benchmarks.contender import ROOT, Contender
+from benchmarks.rows import Row
+
+# Contenders that take part only where a row names them.
+SPECIAL = ("inlay-static", "inlay-gpu", "gpu-copy")
+ROOM = 4 * 2**30  # bytes; the files of the largest workload fit into this
+
+
+def takes_part(name: str, row: Row) -> bool:
+    """Whether a contender is timed on a workload."""
+    return name in row.contenders if row.contenders else name not in SPECIAL
+
+
+def cores() -> int:
+    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return found or 1
+
+
+def confine(threads: int) -> None:
+    """Restrict this process and its children to as many cores: some libraries use all they see."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def variables(threads: int) -> dict[str, str]:
+    """The environment variables from which the libraries read their number of threads."""
+    found = {**os.environ, "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+    for name in ("INLAY_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        found[name] = str(threads)
+    if threads == 1:
+        found["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+    return found
+
+
+def python_of(environment: str) -> str:
+    return str(ROOT / f".venv-bench/{environment}/bin/python")
+
+
+@contextlib.contextmanager
+def started(
+    commands: Mapping[str, tuple[str, str]], threads: int, log: Path
+) -> Iterator[list[Contender]]:
+    """Start one process per contender, given as name: (interpreter, library), and end them."""
+    found: list[Contender] = []
+    log.parent.mkdir(exist_ok=True)
+    with log.open("a") as text:
+        try:
+            for name, (python, library) in commands.items():
+                found.append(Contender(name, library, python, variables(threads), text))
+            yield found
+        finally:
+            for one in found:
+                one.end()
+
+
+def shared_folder() -> str | None:
+    """A folder in memory: writing to a disk would go on in the background of the timings."""
+    memory = Path("/dev/shm")
+    return str(memory) if memory.is_dir() and shutil.disk_usage(memory).free > ROOM else None
+
+
+def prepare(row: Row, contenders: Iterable[Contender]) -> tuple[int, int] | None:
+    """Give a workload's inputs and expected results to the contenders.
+
+    Returns the bytes that the workload must read and write, if it has a limit.
+    """
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=shared_folder()) as name:
+        folder = Path(name)
+        arrays = reference.given(row, inputs.build(row))
+        expected = reference.results(row, arrays)
+        moved = limit.moved(row, arrays, expected["result"])
+        inputs.save(folder, inputs.laid(arrays, row))
+        inputs.save(folder, expected)
+        if moved:
+            np.save(folder / "moved", np.array(moved))
+        del arrays, expected
+        for one in contenders:
+            one.prepare(row, folder)
+    return moved

@@ -1,0 +1,69 @@
+//! Which entries of an index fall into a range of places, eight at a time by AVX-512.
+
+use std::arch::x86_64::*;
+
+use super::prefetch_first;
+use crate::arch::{IndexBlock, Level, Listed, level};
+
+/// Lists the entries of a block that name a place of `own`: `places` takes the place within the range,
+/// `beside` the number of the entry in the block, or with `WORDS` its data, which are 32-bit words.
+/// Only whole vectors of eight entries are read; below AVX-512, none.
+///
+/// # Safety
+/// The values can be read, with `WORDS` as many words can be read at `data`, and both lists have room
+/// for the values and 8 more.
+#[inline(always)]
+pub(crate) unsafe fn list_owned<const WORDS: bool>(
+    block: IndexBlock,
+    places: *mut u32,
+    beside: *mut u32,
+) -> Listed {
+    if level() < Level::Avx512 {
+        return Listed::default();
+    }
+    // SAFETY: the caller's promise, and the machine has the level in use.
+    unsafe { list_avx512::<WORDS>(&block, places, beside) }
+}
+
+/// # Safety
+/// As for [`list_owned`], and the machine has AVX-512.
+#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+unsafe fn list_avx512<const WORDS: bool>(
+    block: &IndexBlock,
+    places: *mut u32,
+    beside: *mut u32,
+) -> Listed {
+    let IndexBlock { values, len, size, ref own, data: (data, step), next } = *block;
+    let done = len / 8 * 8;
+    let (size, first) = (_mm512_set1_epi64(size as i64), _mm512_set1_epi64(own.start as i64));
+    let count = _mm512_set1_epi64(own.len() as i64);
+    let mut numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let (mut len, mut outside) = (0, 0);
+    for k in (0..done).step_by(8) {
+        // SAFETY: eight values from `k` on are inside, and as many words if there are any. At most `k`
+        // entries were listed, so eight more fit into the lists.
+        unsafe {
+            let value = _mm512_loadu_si512(values.add(k).cast());
+            // Words were prefetched one block earlier; other data is used when this block is listed.
+            let data_ahead = if WORDS { next } else { 0 };
+            prefetch_first(data.wrapping_offset((data_ahead + k) as isize * step), 1);
+            prefetch_first(values.wrapping_add(next + k).cast(), 1);
+            let negative = _mm512_movepi64_mask(value);
+            let at = _mm512_mask_add_epi64(value, negative, value, size);
+            outside |= _mm512_cmpge_epu64_mask(at, size);
+            let local = _mm512_sub_epi64(at, first);
+            let owned = _mm512_cmplt_epu64_mask(local, count);
+            let with = match WORDS {
+                true => _mm256_loadu_si256(data.cast::<u32>().add(k).cast()),
+                false => numbers,
+            };
+            let local = _mm256_maskz_compress_epi32(owned, _mm512_cvtepi64_epi32(local));
+            let with = _mm256_maskz_compress_epi32(owned, with);
+            _mm256_storeu_si256(places.add(len).cast(), local);
+            _mm256_storeu_si256(beside.add(len).cast(), with);
+            len += owned.count_ones() as usize;
+            numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32(8));
+        }
+    }
+    Listed { done, len, outside: outside != 0 }
+}

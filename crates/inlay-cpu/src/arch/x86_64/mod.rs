@@ -1,0 +1,133 @@
+//! x86-64: detection, the entry points of its levels, and primitives that need only SSE2.
+
+mod listing;
+
+use std::arch::x86_64::{
+    __m128i, _MM_HINT_T0, _MM_HINT_T1, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128,
+    _mm256_cvtph_ps, _mm256_storeu_ps,
+};
+
+use half::f16;
+
+use super::simd::Portable;
+use super::{LINE, Level, Loop, Simd, level};
+pub(crate) use listing::list_owned;
+
+/// The highest level of the machine.
+pub(super) fn detect() -> Level {
+    let avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("f16c")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt");
+    let avx512 = avx2
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    match (avx2, avx512) {
+        (_, true) if is_x86_feature_detected!("avx512vbmi2") => Level::Avx512Vbmi2,
+        (_, true) => Level::Avx512,
+        (true, _) => Level::Avx2,
+        _ => Level::Portable,
+    }
+}
+
+/// The token of AVX2 and F16C.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(());
+
+impl Simd for Avx2 {
+    // Eight registers of 32 bytes.
+    const ACCUMULATORS: usize = 256;
+
+    #[inline(always)]
+    fn widen_halves<const N: usize>(self, values: [f16; N]) -> [f32; N] {
+        // SAFETY: the token proves that the machine has F16C.
+        unsafe { widen_f16c(&values) }
+    }
+}
+
+/// # Safety
+/// The machine has F16C.
+#[target_feature(enable = "avx,f16c")]
+#[inline]
+unsafe fn widen_f16c<const N: usize>(values: &[f16; N]) -> [f32; N] {
+    const { assert!(N.is_multiple_of(8), "whole vectors") };
+    let mut wide = [0.0; N];
+    let (from, _) = values.as_chunks::<8>();
+    let (to, _) = wide.as_chunks_mut::<8>();
+    for (to, from) in to.iter_mut().zip(from) {
+        // SAFETY: both are eight numbers.
+        unsafe {
+            let eight = _mm_loadu_si128(from.as_ptr().cast());
+            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(eight));
+        }
+    }
+    wide
+}
+
+/// Runs a loop compiled for AVX2 and F16C where they are in use, else the portable one.
+///
+/// # Safety
+/// As for [`Loop::run`].
+#[inline(always)]
+pub(crate) unsafe fn dispatch<L: Loop>(work: L) -> L::Output {
+    // SAFETY: the caller's promise, and the machine has the level in use.
+    unsafe { if level() >= Level::Avx2 { avx2(work) } else { work.run(Portable) } }
+}
+
+/// # Safety
+/// As for [`Loop::run`], and the machine has the features.
+#[target_feature(enable = "avx2,f16c")]
+unsafe fn avx2<L: Loop>(work: L) -> L::Output {
+    // SAFETY: the caller's promise.
+    unsafe { work.run(Avx2(())) }
+}
+
+/// Whether [`Simd::widen_halves`] works in vectors at the level in use.
+#[inline]
+pub(crate) fn widens_halves() -> bool {
+    level() >= Level::Avx2
+}
+
+/// Prefetches `len` bytes into the first-level cache. Any address is allowed.
+#[inline(always)]
+pub(crate) fn prefetch_first(from: *const u8, len: usize) {
+    for line in (0..len).step_by(LINE) {
+        // SAFETY: a prefetch is a hint and never faults.
+        unsafe { _mm_prefetch(from.wrapping_add(line).cast(), _MM_HINT_T0) };
+    }
+}
+
+/// Prefetches `len` bytes into the second-level cache. Any address is allowed.
+#[inline(always)]
+pub(crate) fn prefetch_second(from: *const u8, len: usize) {
+    for line in (0..len).step_by(LINE) {
+        // SAFETY: a prefetch is a hint and never faults.
+        unsafe { _mm_prefetch(from.wrapping_add(line).cast(), _MM_HINT_T1) };
+    }
+}
+
+/// Copies `len` bytes by non-temporal stores. `to` and `len` are multiples of [`LINE`].
+///
+/// # Safety
+/// As for [`std::ptr::copy_nonoverlapping`].
+#[inline]
+pub(crate) unsafe fn stream_lines(to: *mut u8, from: *const u8, len: usize) {
+    for at in (0..len).step_by(LINE) {
+        // SAFETY: the caller's promise; every x86-64 has these instructions.
+        unsafe {
+            let (to, from) = (to.add(at).cast::<__m128i>(), from.add(at).cast::<__m128i>());
+            for part in 0..LINE / size_of::<__m128i>() {
+                _mm_stream_si128(to.add(part), _mm_loadu_si128(from.add(part)));
+            }
+        }
+    }
+}
+
+/// Orders the non-temporal stores of this thread before its later stores.
+#[inline]
+pub(crate) fn fence() {
+    // SAFETY: every x86-64 has this instruction.
+    unsafe { _mm_sfence() };
+}

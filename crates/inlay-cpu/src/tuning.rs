@@ -1,0 +1,117 @@
+//! The thresholds between strategies, which tests and `make sweep` can change.
+//!
+//! No threshold changes a result. Beside each stands the measurement that set it; `make sweep` repeats
+//! these measurements on the machine at hand. Figures without another name are from an AMD EPYC of the
+//! Zen 4 generation, two cores with 32 KiB, 1 MiB and 32 MiB of cache, in November 2026.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::arch::caches::caches;
+
+/// A number that decides between two strategies. To read it is a relaxed load.
+#[derive(Debug)]
+pub struct Threshold {
+    /// Its name, as `make sweep` shows it.
+    pub name: &'static str,
+    value: AtomicUsize,
+    default: fn() -> usize,
+}
+
+/// The value of a threshold whose default was not asked for yet.
+const UNSET: usize = usize::MAX;
+
+impl Threshold {
+    const fn new(name: &'static str, default: fn() -> usize) -> Self {
+        Threshold { name, value: AtomicUsize::new(UNSET), default }
+    }
+
+    /// Its value.
+    #[inline]
+    pub fn get(&self) -> usize {
+        match self.value.load(Relaxed) {
+            UNSET => self.reset(),
+            value => value,
+        }
+    }
+
+    /// Gives it the value that it has outside of tests.
+    #[cold]
+    pub fn reset(&self) -> usize {
+        let value = (self.default)();
+        self.value.store(value, Relaxed);
+        value
+    }
+
+    /// Changes it for as long as the result lives. [`usize::MAX`] stands for the number before it.
+    pub fn set(&'static self, value: usize) -> Changed {
+        let before = self.get();
+        self.value.store(value.min(UNSET - 1), Relaxed);
+        Changed { threshold: self, before }
+    }
+}
+
+/// A threshold has another value while this lives.
+#[must_use = "the threshold is changed until this is dropped"]
+#[derive(Debug)]
+pub struct Changed {
+    threshold: &'static Threshold,
+    before: usize,
+}
+
+impl Drop for Changed {
+    fn drop(&mut self) {
+        self.threshold.value.store(self.before, Relaxed);
+    }
+}
+
+/// Declares thresholds, and lists them.
+macro_rules! thresholds {
+    ($($(#[$doc:meta])* $name:ident = $default:expr;)*) => {
+        $($(#[$doc])* pub static $name: Threshold = Threshold::new(stringify!($name), || $default);)*
+
+        /// All of them.
+        pub static ALL: &[&Threshold] = &[$(&$name),*];
+    };
+}
+
+thresholds! {
+    /// Bytes of work below which a second thread costs more than it brings: it takes 5 to 15 us to wake.
+    /// (256 KiB into as many: 6.5 us alone, 19 with two threads. 4 MiB: 92 us alone, 60 with two.)
+    GRAIN = 512 << 10;
+
+    /// Results of at least so many bytes are written by non-temporal stores: those that the last-level
+    /// cache can't hold. (Copies with 32 MiB of it: 16 MiB in 0.43 ms, by non-temporal stores in 0.65;
+    /// 32 MiB in 1.3 both ways, on one core in 1.9 and 1.5; 64 MiB in 3.4 and 2.6. Fills gain nothing
+    /// at any size: 64 MiB in 1.8 and 2.4 ms.)
+    STREAM = caches().last;
+
+    /// Bytes of all updates up to which several threads reduce rows directly, as one thread does: twice
+    /// the last-level cache. (200k rows of 256 bytes: 2.0 ms instead of 2.3, 100k of 128 bytes 0.6
+    /// instead of 1.0; 1M of 256 bytes 19 instead of 15.)
+    CACHED = 2 * caches().last;
+
+    /// Places for an entry up to which a direct scatter notes what each place held before. A note is a
+    /// bit or a byte to clear, which is less than to sort the entry.
+    NOTED = 32;
+
+    /// Bytes of a row without gaps up to which it is prefetched. For longer rows the hardware
+    /// prefetcher does that.
+    SHORT_ROW = 4 << 10;
+
+    /// Elements up to which a call needs no walk.
+    FEW = 1024;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_ends_with_its_guard() {
+        let before = SHORT_ROW.get();
+        let changed = SHORT_ROW.set(usize::MAX);
+        assert_eq!(SHORT_ROW.get(), usize::MAX - 1);
+        drop(changed);
+        assert_eq!((SHORT_ROW.get(), SHORT_ROW.reset()), (before, before));
+    }
+}

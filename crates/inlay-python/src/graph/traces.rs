@@ -1,0 +1,263 @@
+//! The classes behind `inlay.jit`: functions are traced, and called by their traces.
+
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use inlay::{Error, Kinds, Sizes, Tensor, Trace, Traces};
+use numpy::PyUntypedArray;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyBaseException, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyNotImplemented};
+
+use crate::convert::{Arg, Call};
+use crate::error::Class;
+use crate::tensor::PyTensor;
+
+// A `BaseException`, so that a traced function that handles `Exception` does not catch it.
+create_exception!(inlay._inlay, _SizesNeeded, PyBaseException);
+
+thread_local! {
+    /// Whether a function is being traced.
+    static TRACING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Fails when a traced function asks for a size that is open; it is then traced for known sizes.
+pub(crate) fn expect_sizes(shape: &[usize]) -> PyResult<()> {
+    if TRACING.get() && shape.contains(&Tensor::UNKNOWN) {
+        return Err(_SizesNeeded::new_err("a traced function asks for a size"));
+    }
+    Ok(())
+}
+
+/// The exception that ends a trace, if the error says that a size must be known.
+pub(crate) fn sizes_needed(error: &Error) -> Option<PyErr> {
+    let retry = TRACING.get() && error.is_open_size();
+    retry.then(|| _SizesNeeded::new_err(error.to_string()))
+}
+
+fn while_tracing<R>(work: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            TRACING.set(self.0);
+        }
+    }
+    let _restore = Restore(TRACING.replace(true));
+    work()
+}
+
+/// What calls must have in common to share a trace.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    kinds: Kinds,
+    /// `None` if all arguments are tensors and arrays, given by position.
+    constants: Option<Arc<Constants>>,
+}
+
+/// A Python object that says which arguments are constants, and what these are.
+struct Constants {
+    object: Py<PyAny>,
+    hash: isize,
+}
+
+impl Hash for Constants {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+    }
+}
+
+impl PartialEq for Constants {
+    fn eq(&self, other: &Self) -> bool {
+        // Constants that can't be compared share no trace.
+        let equal = |py: Python<'_>| self.object.bind(py).eq(&other.object).unwrap_or(false);
+        self.hash == other.hash && Python::attach(equal)
+    }
+}
+
+impl Eq for Constants {}
+
+impl Key {
+    fn new(args: &[Arg<'_>], constants: Option<&Bound<'_, PyAny>>) -> PyResult<Key> {
+        let kinds = args.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
+        let constants = constants.filter(|constants| !constants.is_none()).map(|object| {
+            let py = object.py();
+            let hash =
+                object.hash().map_err(|error| match error.is_instance_of::<PyTypeError>(py) {
+                    true => Class::Type.error(
+                        py,
+                        "jit: arguments are tensors, arrays, or constants that can be hashed: \
+                     pass lists of numbers as arrays",
+                    ),
+                    false => error,
+                })?;
+            PyResult::Ok(Arc::new(Constants { object: object.clone().unbind(), hash }))
+        });
+        Ok(Key { kinds, constants: constants.transpose()? })
+    }
+}
+
+/// The shapes of the arguments.
+fn sizes(args: &[Arg<'_>]) -> Sizes {
+    args.iter().map(|arg| arg.shape().to_vec()).collect()
+}
+
+/// A trace, and what makes the function's result from the trace's results: a callable, or `None` if
+/// the one tensor is the result.
+struct Traced {
+    trace: Trace,
+    rebuild: Option<Py<PyAny>>,
+}
+
+impl Traced {
+    fn run<'py>(
+        &self,
+        call: Call<'py>,
+        args: &[Arg<'_>],
+        tensors: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = call.py();
+        let args: Vec<&Tensor> = args.iter().map(|arg| &**arg).collect();
+        let size = args.iter().map(|tensor| tensor.numel()).max().unwrap_or(0);
+        let mut results = call.run(size, || self.trace.call(&args))?;
+        let give = |tensor: Tensor| match tensors {
+            true => Ok(Bound::new(py, PyTensor::new(tensor))?.into_any()),
+            false => Call::new(py, "jit").give(tensor),
+        };
+        let Some(rebuild) = &self.rebuild else { return give(results.remove(0)) };
+        let results = results.into_iter().map(give).collect::<PyResult<Vec<_>>>()?;
+        rebuild.bind(py).call1((PyList::new(py, results)?,))
+    }
+}
+
+/// The arguments as tensors, and whether one of them is a `Tensor`. `None` if one is a constant, or if
+/// the function itself is to be called, because of a gradient or of another trace.
+fn plain_args<'a, 'py>(
+    call: &mut Call<'py>,
+    args: &'a [Bound<'py, PyAny>],
+) -> PyResult<Option<(Vec<Arg<'a>>, bool)>> {
+    let (mut found, mut tensors) = (Vec::with_capacity(args.len()), false);
+    for arg in args {
+        if let Ok(tensor) = arg.cast_exact::<PyTensor>() {
+            let tensor = tensor.get().inner();
+            let recorded = !tensor.stop_gradient() && inlay::is_grad_enabled();
+            if recorded || tensor.is_symbolic() {
+                return Ok(None);
+            }
+            tensors = true;
+            call.saw(tensor);
+            found.push(Arg::Borrowed(tensor));
+        } else if arg.cast::<PyUntypedArray>().is_ok() {
+            found.push(call.array("argument", arg)?);
+        } else {
+            return Ok(None);
+        }
+    }
+    Ok(Some((found, tensors)))
+}
+
+/// As [`plain_args`], for arguments that are known to be tensors and arrays.
+fn all_args<'a, 'py>(
+    call: &mut Call<'py>,
+    args: &'a [Bound<'py, PyAny>],
+) -> PyResult<(Vec<Arg<'a>>, bool)> {
+    let tensors = args.iter().any(|arg| arg.cast_exact::<PyTensor>().is_ok());
+    let args = args.iter().map(|arg| call.array("argument", arg)).collect::<PyResult<_>>()?;
+    Ok((args, tensors))
+}
+
+/// The traces of one function.
+#[pyclass(name = "_Traces", module = "inlay._inlay", frozen)]
+pub(crate) struct PyTraces {
+    traces: Traces<Key, Traced>,
+    donate: bool,
+}
+
+#[pymethods]
+impl PyTraces {
+    #[new]
+    fn new(donate: bool) -> Self {
+        PyTraces { traces: Traces::default(), donate }
+    }
+
+    /// The function's result for arguments that are all tensors and arrays, by the trace for them.
+    /// NotImplemented if there is no trace, or if it must not be used.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        args: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut call = Call::new(py, "jit");
+        if let Some((args, tensors)) = plain_args(&mut call, &args)?
+            && let Some(trace) = self.traces.get(&Key::new(&args, None)?, || sizes(&args))
+        {
+            return trace.run(call, &args, tensors);
+        }
+        Ok(PyNotImplemented::get(py).to_owned().into_any())
+    }
+
+    /// The trace for the tensors and arrays `args`, and for what `constants` says of the other
+    /// arguments. If there is none, `function` is called with symbolic tensors for `args`; it returns
+    /// the tensors of its result, and what makes the result of their values.
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        args: Vec<Bound<'py, PyAny>>,
+        constants: Option<&Bound<'py, PyAny>>,
+        function: &Bound<'py, PyAny>,
+    ) -> PyResult<PyTrace> {
+        let mut call = Call::new(py, "jit");
+        let (args, _) = all_args(&mut call, &args)?;
+        let key = Key::new(&args, constants)?;
+        let trace = |sizes: Option<&Sizes>| {
+            let (program, inputs) = call.run(0, || Trace::start(&key.kinds, sizes))?;
+            let inputs: Vec<PyTensor> = inputs.into_iter().map(PyTensor::new).collect();
+            let results = while_tracing(|| function.call1((inputs,)))?;
+            let (results, rebuild): (Vec<Bound<'_, PyTensor>>, _) = results.extract()?;
+            let results: Vec<Tensor> =
+                results.iter().map(|result| result.get().inner().clone()).collect();
+            let finish = || Trace::finish(&program, &results, self.donate);
+            Ok(Traced { trace: call.run(usize::MAX, finish)?, rebuild })
+        };
+        let needs_sizes = |error: &PyErr| error.is_instance_of::<_SizesNeeded>(py);
+        let trace = self.traces.get_or_trace(&key, || sizes(&args), trace, needs_sizes);
+        trace.map(PyTrace).map_err(|error: PyErr| match needs_sizes(&error) {
+            true => {
+                let text = format!(
+                    "jit: the function asks for a size that depends on values, which is not known \
+                     when it is traced ({})",
+                    error.value(py)
+                );
+                Class::Value.error(py, text)
+            }
+            false => error,
+        })
+    }
+
+    /// The plans of all traces, in words.
+    fn explain(&self) -> String {
+        let plans = self.traces.all();
+        let plans: Vec<String> =
+            plans.iter().map(|traced| traced.trace.plan().to_string()).collect();
+        plans.join("\n")
+    }
+}
+
+/// A trace of a function.
+#[pyclass(name = "_Trace", module = "inlay._inlay", frozen)]
+pub(crate) struct PyTrace(Arc<Traced>);
+
+#[pymethods]
+impl PyTrace {
+    /// The function's result for the tensors and arrays among its arguments.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        args: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut call = Call::new(py, "jit");
+        let (args, tensors) = all_args(&mut call, &args)?;
+        self.0.run(call, &args, tensors)
+    }
+}

@@ -1,0 +1,51 @@
+//! Tensors as text: NumPy prints the elements; shape, dtype and device follow.
+
+use inlay::Device;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::PyTensor;
+use crate::error::raise;
+
+const PREFIX: &str = "Tensor(";
+
+#[pymethods]
+impl PyTensor {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let tensor = &self.inner;
+        let numpy = py.import(intern!(py, "numpy"))?;
+        let options = numpy.call_method0(intern!(py, "get_printoptions"))?;
+        // The threshold may be infinite.
+        let threshold: f64 = options.get_item(intern!(py, "threshold"))?.extract()?;
+        let edge: usize = options.get_item(intern!(py, "edgeitems"))?.extract()?;
+        let summary = tensor.numel() as f64 > threshold;
+        // NumPy would read a whole tensor to summarise it: from a GPU, or past what memory holds.
+        let array = match summary {
+            true => match py.detach(|| tensor.corners(edge)) {
+                Ok(corners) => PyTensor::new(corners).values(py, "repr"),
+                Err(error) => Err(raise(py, &error)),
+            },
+            false => self.values(py, "repr"),
+        };
+        let Ok(array) = array else {
+            // A symbolic tensor, elements that can't be read, or more axes than NumPy has.
+            return Ok(py.detach(|| format!("{tensor:?}")));
+        };
+        let arguments = PyDict::new(py);
+        arguments.set_item(intern!(py, "separator"), ", ")?;
+        arguments.set_item(intern!(py, "prefix"), PREFIX)?;
+        if summary {
+            // The corners have fewer elements than the tensor.
+            arguments.set_item(intern!(py, "threshold"), 0)?;
+        }
+        let elements =
+            numpy.call_method(intern!(py, "array2string"), (array,), Some(&arguments))?;
+        let device = match tensor.device() {
+            Device::Cpu => String::new(),
+            device => format!(", device={device}"),
+        };
+        let (shape, dtype) = (tensor.shape(), tensor.dtype());
+        Ok(format!("{PREFIX}{elements}, shape={shape:?}, dtype={dtype}{device})"))
+    }
+}

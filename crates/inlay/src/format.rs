@@ -1,0 +1,204 @@
+//! The `Debug` text of a tensor: the elements in nested brackets, then shape, dtype and device.
+
+use std::fmt;
+
+use inlay_core::{DType, Error, Layout, Result, Shape, Strides};
+use inlay_cpu::Element;
+
+use crate::array::Array;
+use crate::{Complex32, Complex64, Device, Tensor, bf16, device, f16};
+
+/// A tensor of more elements is summarised: long axes show only their ends.
+const THRESHOLD: usize = 1000;
+
+/// Positions that a summary shows at each end of a long axis.
+const EDGE: usize = 3;
+
+/// Elements that a summary has at most. It grows exponentially with the rank.
+const MOST: usize = 1 << 21;
+
+const PREFIX: &str = "Tensor(";
+const GAP: &str = "...";
+
+/// Writes the text of a tensor that is not symbolic.
+pub(crate) fn write(tensor: &Tensor, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    // Printing must not fail, so elements that can't be read are shown as a gap.
+    let elements = elements(tensor).unwrap_or_else(|_| GAP.into());
+    write!(f, "{PREFIX}{elements}, shape={:?}, dtype={}", tensor.shape(), tensor.dtype())?;
+    match tensor.device() {
+        Device::Cpu => f.write_str(")"),
+        device => write!(f, ", device={device})"),
+    }
+}
+
+fn elements(tensor: &Tensor) -> Result<String> {
+    let numel = tensor.numel();
+    if numel == 0 {
+        return Ok("[]".into());
+    }
+    let summary = numel > THRESHOLD;
+    let shown = if summary { tensor.corners(EDGE)? } else { tensor.clone() };
+    let mut words = words(shown.array())?;
+    let width = words.iter().map(String::len).max().unwrap_or(0);
+    words.iter_mut().for_each(|word| *word = format!("{word:>width$}"));
+    let mut text = String::new();
+    nest(&mut text, &words, shown.shape(), summary, PREFIX.len() + 1);
+    Ok(text)
+}
+
+/// Appends `words`, which are the elements of `shape`, in brackets. An axis inside of the brackets
+/// starts in column `indent`.
+fn nest(text: &mut String, words: &[String], shape: &[usize], summary: bool, indent: usize) {
+    let Some((&size, inner)) = shape.split_first() else { return text.push_str(&words[0]) };
+    let separator = match inner.len() {
+        0 => ", ".into(),
+        axes => format!(",{}{}", "\n".repeat(axes), " ".repeat(indent)),
+    };
+    let cut = summary && size > 2 * EDGE;
+    text.push('[');
+    for (at, part) in words.chunks(words.len() / size).enumerate() {
+        if cut && at > EDGE && at < size - EDGE {
+            continue;
+        }
+        if at > 0 {
+            text.push_str(&separator);
+        }
+        match cut && at == EDGE {
+            true => text.push_str(GAP),
+            false => nest(text, part, inner, summary, indent + 1),
+        }
+    }
+    text.push(']');
+}
+
+/// The elements as text, in row-major order.
+fn words(array: &Array) -> Result<Vec<String>> {
+    fn each<T: Element>(array: &Array, word: fn(&T) -> String) -> Result<Vec<String>> {
+        Ok(device::load::<T>(array)?.iter().map(word).collect())
+    }
+    // The `Debug` text of a float shows that it is one: 1.0, not 1.
+    match array.dtype {
+        DType::Bool => each::<bool>(array, bool::to_string),
+        DType::U8 => each::<u8>(array, u8::to_string),
+        DType::I8 => each::<i8>(array, i8::to_string),
+        DType::U16 => each::<u16>(array, u16::to_string),
+        DType::I16 => each::<i16>(array, i16::to_string),
+        DType::U32 => each::<u32>(array, u32::to_string),
+        DType::I32 => each::<i32>(array, i32::to_string),
+        DType::U64 => each::<u64>(array, u64::to_string),
+        DType::I64 => each::<i64>(array, i64::to_string),
+        DType::F16 => each::<f16>(array, |value| format!("{value:?}")),
+        DType::BF16 => each::<bf16>(array, |value| format!("{value:?}")),
+        DType::F32 => each::<f32>(array, |value| format!("{value:?}")),
+        DType::F64 => each::<f64>(array, |value| format!("{value:?}")),
+        DType::C64 => each::<Complex32>(array, Complex32::to_string),
+        DType::C128 => each::<Complex64>(array, Complex64::to_string),
+    }
+}
+
+impl Tensor {
+    /// A copy without the middle of long axes, for a text that summarises: an axis of more than
+    /// `2 * edge` positions keeps the first `edge + 1` and the last `edge + 1`. So it is still longer
+    /// than `2 * edge`, and a printer that sees only the copy knows where to put a gap.
+    ///
+    /// Only the elements that the copy has are read.
+    ///
+    /// # Errors
+    /// A symbolic tensor, and one of so many long axes that the copy would have millions of elements.
+    pub fn corners(&self, edge: usize) -> Result<Tensor> {
+        self.expect_elements("corners")?;
+        let array = self.array();
+        let (mut kept, mut shape, mut strides) = (Vec::new(), Shape::new(), Strides::new());
+        for (&size, &stride) in array.shape().iter().zip(array.layout.strides()) {
+            let cut = size > edge.saturating_mul(2);
+            if cut {
+                // An axis of the two ends. The product fits, because the last end is in memory; sizes
+                // that exceed `isize` have stride 0.
+                shape.push(2);
+                strides.push(((size - edge - 1) as isize).wrapping_mul(stride));
+            }
+            shape.push(if cut { edge + 1 } else { size });
+            strides.push(stride);
+            kept.push(if cut { 2 * (edge + 1) } else { size });
+        }
+        let numel = kept.iter().fold(1usize, |product, size| product.saturating_mul(*size));
+        if numel > MOST {
+            return Err(Error::OutOfMemory { bytes: numel.saturating_mul(array.dtype.size()) });
+        }
+        let ends = array.with_layout(Layout::strided(shape, strides, array.layout.offset()));
+        let kept: Vec<i64> = kept.iter().map(|size| *size as i64).collect();
+        Tensor::from_array(ends).copy()?.reshape(&kept)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+mod tests {
+    use crate::{Complex32, Item, Slice, Tensor};
+
+    fn text(tensor: &Tensor) -> String {
+        format!("{tensor:?}")
+    }
+
+    #[test]
+    fn rows_are_aligned_and_followed_by_shape_and_dtype() {
+        let x = Tensor::from_slice(&[1.0f32, -0.25, 30.0, f32::NAN], &[2, 2]).unwrap();
+        let expected = "\
+Tensor([[  1.0, -0.25],
+        [ 30.0,   NaN]], shape=[2, 2], dtype=float32)";
+        assert_eq!(text(&x), expected);
+        let x = Tensor::from_slice(&[true, false], &[2, 1, 1]).unwrap();
+        let expected = "\
+Tensor([[[ true]],
+
+        [[false]]], shape=[2, 1, 1], dtype=bool)";
+        assert_eq!(text(&x), expected);
+    }
+
+    #[test]
+    fn scalars_have_no_brackets_and_empty_tensors_no_elements() {
+        let x = Tensor::from_slice(&[Complex32::new(1.0, -2.0)], &[]).unwrap();
+        assert_eq!(text(&x), "Tensor(1-2i, shape=[], dtype=complex64)");
+        let x = Tensor::from_slice::<u8>(&[], &[2, 0]).unwrap();
+        assert_eq!(text(&x), "Tensor([], shape=[2, 0], dtype=uint8)");
+    }
+
+    #[test]
+    fn more_than_a_thousand_elements_are_summarised() {
+        let x: Vec<i32> = (0..3600).collect();
+        let x = Tensor::from_slice(&x, &[60, 60]).unwrap();
+        let x = x.transpose(&[1, 0]).unwrap();
+        let x = x.index(&[Item::Slice(Slice::new(None, None, -3))]).unwrap();
+        let expected = "\
+Tensor([[  59,  119,  179, ..., 3479, 3539, 3599],
+        [  56,  116,  176, ..., 3476, 3536, 3596],
+        [  53,  113,  173, ..., 3473, 3533, 3593],
+        ...,
+        [   8,   68,  128, ..., 3428, 3488, 3548],
+        [   5,   65,  125, ..., 3425, 3485, 3545],
+        [   2,   62,  122, ..., 3422, 3482, 3542]], shape=[20, 60], dtype=int32)";
+        assert_eq!(text(&x), expected);
+        let x = Tensor::from_slice(&[0u8; 1000], &[1000]).unwrap();
+        assert!(!text(&x).contains("..."));
+    }
+
+    /// These tensors would not fit in memory.
+    #[test]
+    fn only_the_elements_that_are_shown_are_read() {
+        let one = Tensor::from_slice(&[0.5f64], &[]).unwrap();
+        for rank in 0..=5 {
+            let large = one.broadcast_to(&vec![usize::MAX; rank]).unwrap();
+            assert_eq!(text(&large).matches("0.5").count(), 6usize.pow(rank as u32));
+        }
+        let most = one.broadcast_to(&[7; 20]).unwrap();
+        assert_eq!(text(&most), format!("Tensor(..., shape={:?}, dtype=float64)", [7; 20]));
+    }
+
+    #[test]
+    fn corners_keep_one_position_more_than_is_shown() {
+        let x = Tensor::from_slice(&[0u8, 1, 2, 3, 4, 5, 6, 7, 8, 9], &[10]).unwrap();
+        assert_eq!(x.corners(1).unwrap().to_vec::<u8>().unwrap(), [0, 1, 8, 9]);
+        assert_eq!(x.corners(5).unwrap().to_vec::<u8>().unwrap().len(), 10);
+        assert_eq!(x.corners(usize::MAX).unwrap().shape(), [10]);
+    }
+}
