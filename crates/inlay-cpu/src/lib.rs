@@ -1,7 +1,9 @@
 //! The CPU: its memory, its threads, and the kernels that move bytes on layouts.
 //!
-//! This is the one CPU room with `unsafe`. Its public face is safe: memory is reached through
-//! locked buffers, and a view's bounds are proved when it is made.
+//! Of the CPU crates, this is the one with `unsafe`. Its public interface is safe. Memory is reached
+//! through the locks of buffers. A view's bounds are checked when it is made. A [`Dst`] is exclusive, as
+//! a `&mut` is. Each kernel checks once per call that its views fit together, and panics if not; the
+//! checks take time in proportion to the rank, not to the number of elements.
 
 #[doc(hidden)]
 pub mod arch;
@@ -9,6 +11,7 @@ mod halves;
 pub mod kernels;
 pub mod memory;
 mod number;
+mod once;
 pub mod rounding;
 mod simd;
 mod stream;

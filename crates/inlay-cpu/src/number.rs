@@ -30,7 +30,24 @@ impl Bool8 {
 }
 
 /// A Rust type that tensors hold.
-pub trait Element: Copy + Send + Sync + 'static {
+///
+/// Kernels rely on it that `Stored` is as large as the dtype says, so the trait is sealed:
+///
+/// ```compile_fail,E0277
+/// #[derive(Clone, Copy)]
+/// struct Wide;
+/// impl inlay_cpu::Element for Wide {
+///     const DTYPE: inlay_core::DType = inlay_core::DType::U8;
+///     type Stored = f64;
+///     fn store(self) -> f64 {
+///         0.0
+///     }
+///     fn load(_: f64) -> Self {
+///         Wide
+///     }
+/// }
+/// ```
+pub trait Element: Copy + Send + Sync + 'static + private::Sealed {
     /// Its dtype.
     const DTYPE: DType;
     /// How it lies in memory.
@@ -39,6 +56,10 @@ pub trait Element: Copy + Send + Sync + 'static {
     fn store(self) -> Self::Stored;
     /// From memory.
     fn load(stored: Self::Stored) -> Self;
+}
+
+mod private {
+    pub trait Sealed {}
 }
 
 /// Numbers that can be added and multiplied: all fifteen.
@@ -142,6 +163,7 @@ pub(crate) trait Field: Number {
 
 macro_rules! element {
     ($($t:ty => $dtype:ident),*) => { $(
+        impl private::Sealed for $t {}
         impl Element for $t {
             const DTYPE: DType = DType::$dtype;
             type Stored = $t;
@@ -152,6 +174,8 @@ macro_rules! element {
 }
 element!(u8 => U8, i8 => I8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64);
 element!(f16 => F16, bf16 => BF16, f32 => F32, f64 => F64, Complex32 => C64, Complex64 => C128);
+
+impl private::Sealed for bool {}
 
 impl Element for bool {
     const DTYPE: DType = DType::Bool;

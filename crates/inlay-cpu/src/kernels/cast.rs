@@ -1,4 +1,4 @@
-//! From one dtype to another.
+//! Conversion from one dtype to another.
 
 use half::{bf16, f16};
 use inlay_core::DType;
@@ -7,14 +7,20 @@ use num_complex::{Complex32, Complex64};
 use super::copy::move_run;
 use crate::number::{Number, dispatch};
 use crate::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
+use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
 
 /// Writes every element of `src`, as a number of the dtype of `dst`, to the same index.
 ///
-/// Floats become integers by cutting off the fraction, ending at the type's ends, NaN at 0;
-/// integers wrap; whatever is not 0 is true. Complex numbers become only complex ones or bool.
+/// Floats are truncated and saturate when they become integers, and NaN becomes 0. Integers wrap. Every
+/// number other than 0 is true. Complex numbers become only complex ones or bool.
+///
+/// # Panics
+/// When the views overlap or differ in shape.
 pub fn cast(dst: Dst<'_>, src: Src<'_>) {
+    let dst = dst.into_target();
+    dst.expect_apart(&src);
     match (src.dtype(), dst.dtype()) {
         (DType::F16, DType::F32) => return convert::<f16, f32>(dst, src, f16::widen_slice),
         (DType::BF16, DType::F32) => return convert::<bf16, f32>(dst, src, bf16::widen_slice),
@@ -25,13 +31,13 @@ pub fn cast(dst: Dst<'_>, src: Src<'_>) {
     dispatch!(src.dtype(), S => dispatch!(dst.dtype(), D => map::<S, D>(dst, src)));
 }
 
-fn map<S: CastFrom, D: CastTo>(dst: Dst<'_>, src: Src<'_>) {
-    dst.expect_apart(&src);
+fn map<S: CastFrom, D: CastTo>(dst: Target<'_>, src: Src<'_>) {
     let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
     walk.parallel(size_of::<S>() + size_of::<D>(), |run| {
         for k in 0..run.len as isize {
             let at = |n: usize| run.offsets[n] + k * run.strides[n];
-            // SAFETY: the walk stays inside of both layouts, which lie apart.
+            // SAFETY: the walk stays inside of both layouts, whose dtypes are those of `S` and `D`. `cast`
+            // has checked that they lie apart. Threads have different runs.
             unsafe {
                 let value = src.origin().offset(at(1)).cast::<S>().read_unaligned();
                 dst.origin().offset(at(0)).cast::<D>().write_unaligned(value.to::<D>());
@@ -40,26 +46,26 @@ fn map<S: CastFrom, D: CastTo>(dst: Dst<'_>, src: Src<'_>) {
     });
 }
 
-/// Numbers that are converted at a time.
+/// Numbers that are converted by one call of a conversion of slices.
 const MANY: usize = 256;
 
-/// The same for 16-bit floats, many at a time: the CPU has instructions for that, and to ask whether
-/// it has takes longer than to convert one. (4M f32 to f16: 3.5 ms one by one.)
+/// [`map`] for 16-bit floats, by conversions of slices. The CPU has instructions for them, but the check
+/// whether it does takes longer than the conversion of one number. (One by one, 4M `f32` take 3.5 ms to
+/// become `f16`.)
 fn convert<S: CastFrom + Default, D: CastTo + Default>(
-    dst: Dst<'_>,
+    dst: Target<'_>,
     src: Src<'_>,
     many: impl Fn(&[S], &mut [D]) + Sync,
 ) {
-    dst.expect_apart(&src);
     let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
     walk.parallel(size_of::<S>() + size_of::<D>(), |run| {
-        // Elements may lie at odd addresses and in steps, slices not.
+        // Elements may be unaligned and strided, slices not: they are copied to and from arrays.
         let (mut from, mut to) = ([S::default(); MANY], [D::default(); MANY]);
         for start in (0..run.len).step_by(MANY) {
             let len = (run.len - start).min(MANY);
             let at = |n: usize| run.offsets[n] + start as isize * run.strides[n];
             let (size, wide) = (size_of::<S>() as isize, size_of::<D>() as isize);
-            // SAFETY: the walk stays inside of both layouts, which lie apart; slices hold `len`.
+            // SAFETY: as for `map`; both arrays hold `len` numbers.
             unsafe {
                 let values = src.origin().offset(at(1));
                 let [from_mut, to_mut] =
@@ -72,12 +78,12 @@ fn convert<S: CastFrom + Default, D: CastTo + Default>(
     });
 }
 
-/// A source: hands itself on in a type that holds it exactly.
+/// A source: converts itself to a type that holds it exactly, and calls the method for that type.
 trait CastFrom: Copy {
     fn to<D: CastTo>(self) -> D;
 }
 
-/// A destination: takes each of those types, rounding once.
+/// A destination: converts each of those types to itself, rounding once.
 trait CastTo: Copy {
     fn from_i64(value: i64) -> Self;
     fn from_u64(value: u64) -> Self;
@@ -132,7 +138,7 @@ macro_rules! cast_to_primitive {
         cast_to!($($t, (n, s, d, c) => n as $t, n as $t, s as $t, d as $t, c.re as $t);*);
     };
 }
-// Inference refuses complex to real, so the real part alone is never what a user gets.
+// Inference refuses casts from complex to real, so no user gets the real part alone.
 cast_to_primitive!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
 cast_to!(
     Bool8, (n, s, d, c) =>

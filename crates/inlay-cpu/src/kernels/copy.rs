@@ -4,45 +4,56 @@ use super::tiles::Tiles;
 use crate::number::dispatch_width;
 use crate::stream;
 use crate::tuning::STREAM;
+use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Dst, Src, threads};
 
-/// Shorter runs than this gain nothing from being streamed: their ends are ordinary writes.
+/// Shorter runs than this many bytes gain nothing from non-temporal stores, because the lines at their
+/// ends are written by ordinary stores.
 const STREAMED_RUN: usize = 512;
 
-/// Squares are streamed from this part of the size on, for the lines of one lie far apart. On one core,
-/// the transpose of 4 MiB takes 0.4 ms both ways, of 16 MiB 2.4 and 1.8 ms, of 64 MiB 15 and 7.
+/// Copies by squares use non-temporal stores for results that are smaller by this factor, because the lines
+/// of a square lie far apart. The transpose of 4 MiB takes 0.4 ms both ways on one core, of 16 MiB
+/// 2.4 ms by ordinary and 1.8 ms by non-temporal stores, of 64 MiB 15 ms and 7 ms.
 const STREAMED_TILES: usize = 4;
 
-/// How a copy goes.
-#[expect(clippy::large_enum_variant, reason = "there is one a call, and it is not moved")]
+/// How elements are copied.
+#[expect(clippy::large_enum_variant, reason = "there is one per call, and it is not moved")]
 enum Strategy {
-    /// Run by run, in the order of the destination.
+    /// Run by run, by ascending addresses of the destination.
     Runs,
-    /// Long runs, past the caches.
+    /// Run by run, with non-temporal stores.
     Streamed,
-    /// The runs of one side jump through the other: square by square, through a buffer.
+    /// Runs that are contiguous on one side are strided on the other: square by square, through a buffer.
     Tiles(Tiles),
 }
 
-/// Bytes up to which a copy without gaps needs no walk: one thread makes it, faster than a walk is
-/// planned.
+/// Up to so many bytes, contiguous views are copied without a walk, which would take longer than the copy.
 const SMALL: usize = 4 << 10;
 
 /// Writes every element of `src` to the same index of `dst`.
+///
+/// # Panics
+/// When the views overlap, or differ in shape or element size.
 pub fn copy(dst: Dst<'_>, src: Src<'_>) {
+    copy_to(dst.into_target(), src);
+}
+
+/// [`copy`] for kernels, which answer for who else writes the target.
+pub(super) fn copy_to(dst: Target<'_>, src: Src<'_>) {
     copy_with(STREAM.get(), dst, src);
 }
 
-/// [`copy`], streaming results of at least `stream` bytes.
-pub(super) fn copy_with(stream: usize, dst: Dst<'_>, src: Src<'_>) {
+/// [`copy_to`] with non-temporal stores for results of at least `stream` bytes.
+pub(super) fn copy_with(stream: usize, dst: Target<'_>, src: Src<'_>) {
     dst.expect_apart(&src);
     let size = dst.same_size(&src);
     let bytes = dst.layout().numel() * size;
     let (to, from) = (dst.layout(), src.layout());
     if bytes <= SMALL && to.is_contiguous(size) && from.is_contiguous(size) {
         assert_eq!(to.shape(), from.shape(), "layouts of one shape");
-        // SAFETY: both views have so many bytes without gaps, and lie apart.
+        // SAFETY: both views are contiguous, of one shape and one element size, and lie apart, as was just
+        // checked.
         unsafe { std::ptr::copy_nonoverlapping(src.origin(), dst.origin(), bytes) };
         return;
     }
@@ -56,7 +67,9 @@ pub(super) fn copy_with(stream: usize, dst: Dst<'_>, src: Src<'_>) {
         Strategy::Streamed => threads::split(walk.len(), 2 * size, |range| {
             walk.runs(range, |run| {
                 let [to, from] = run.offsets;
-                // SAFETY: the walk stays inside of both layouts, which lie apart.
+                // SAFETY: the walk stays inside of both layouts. They lie apart and have elements of one
+                // size, as was checked above. Threads have different ranges of the walk, and no two
+                // elements of a destination overlap.
                 unsafe {
                     let (to, from) = (dst.origin().offset(to), src.origin().offset(from));
                     stream::copy(to, from, run.len * size);
@@ -66,7 +79,7 @@ pub(super) fn copy_with(stream: usize, dst: Dst<'_>, src: Src<'_>) {
         }),
         Strategy::Runs => dispatch_width!(size, W => walk.parallel(2 * size, |run| {
             let [to, from] = run.offsets;
-            // SAFETY: the walk stays inside of both layouts, which lie apart.
+            // SAFETY: as above.
             unsafe {
                 move_run::<W>(
                     dst.origin().offset(to), run.strides[0],
@@ -85,10 +98,10 @@ fn strategy(walk: &Walk<2>, size: usize, streams: bool) -> Strategy {
     Tiles::of(walk, size).map_or(Strategy::Runs, Strategy::Tiles)
 }
 
-/// Moves `len` words from equally spaced places to equally spaced places.
+/// Copies `len` equally spaced words to equally spaced addresses.
 ///
 /// # Safety
-/// All of them can be read and written, and no source is a destination.
+/// All of them can be read and written, and no source overlaps a destination.
 #[inline]
 pub(super) unsafe fn move_run<W: Copy>(
     to: *mut u8,
@@ -98,7 +111,7 @@ pub(super) unsafe fn move_run<W: Copy>(
     len: usize,
 ) {
     let size = size_of::<W>() as isize;
-    // SAFETY: the caller's promise; unaligned access asks for no alignment.
+    // SAFETY: the caller's promise; no access needs an alignment.
     unsafe {
         if to_stride == size && from_stride == size {
             std::ptr::copy_nonoverlapping(from, to, len * size as usize);
@@ -106,7 +119,7 @@ pub(super) unsafe fn move_run<W: Copy>(
             let word = from.cast::<W>().read_unaligned();
             fill_run(to, to_stride, word, len);
         } else if to_stride == size && from_stride == 2 * size {
-            // Every other word: a constant step becomes vectors.
+            // Every other word: a constant stride, which the compiler turns into vectors.
             for k in 0..len {
                 let word = from.cast::<W>().add(2 * k).read_unaligned();
                 to.cast::<W>().add(k).write_unaligned(word);
@@ -120,7 +133,7 @@ pub(super) unsafe fn move_run<W: Copy>(
     }
 }
 
-/// Writes `word` to `len` equally spaced places.
+/// Writes `word` to `len` equally spaced addresses.
 ///
 /// # Safety
 /// All of them can be written.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use inlay_core::Result;
 
-use super::listing::{BLOCK, Entries, List, shares};
+use super::listing::{BLOCK, IndexReader, List, shares};
 use super::numbers::Numbers;
 use super::positions::{Positions, Shared};
 use crate::threads;
@@ -106,11 +106,12 @@ impl Groups {
     /// Groups the entries of an index that all fall into `0..places`; with several threads, each
     /// of which owns a range of places. Those of a dense index are called what `number` tells.
     pub(super) fn fill_from(&mut self, index: &Positions, number: impl Fn(usize) -> usize + Sync) {
+        index.expect_within(self.places);
         let values = index.values();
         if self.strategy == Strategy::Sort {
             return self.fill(values.len(), |entry| values[entry] as usize);
         }
-        let entries = Entries::Checked(index);
+        let entries = IndexReader::Checked(index);
         let parts = threads::parts(values.len(), 4 * size_of::<i64>()).min(threads::num_threads());
         let ranges = shares(&entries, self.places, parts);
         let (order, ends) = (self.order.shared(), self.ends.shared());
@@ -313,7 +314,7 @@ fn count_and_place(
 
 /// Calls `visit` with place and number of every entry that falls into `own`, in index order.
 fn each_owned(
-    entries: &Entries<'_>,
+    entries: &IndexReader<'_>,
     places: usize,
     own: &Range<usize>,
     mut visit: impl FnMut(usize, usize),

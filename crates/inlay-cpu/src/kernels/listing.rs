@@ -1,8 +1,8 @@
-//! Which entries of an index fall into a range of places, block by block.
+//! Lists the entries of an index that fall into a range of places, block by block.
 //!
-//! Threads own ranges of places. Each reads the whole index and lists what it owns, without a
-//! branch that could be mispredicted; so every place sees its entries in index order, whatever the
-//! number of threads.
+//! A place is a position on the axis of the destination. Threads own ranges of places. Each thread reads the
+//! whole index and lists the entries whose places it owns, without branches that could be mispredicted. So
+//! every place sees its entries in index order, with any number of threads.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -16,26 +16,28 @@ use super::positions::{IndexValue, Positions, from_front, is_inside};
 use crate::Src;
 use crate::arch::{self, IndexBlock};
 use crate::number::dispatch;
+use crate::once::{read_once, settle};
 
-/// Entries that are listed at a time: the lists stay in the first cache, and the entries' values
+/// Entries that are listed at a time. The lists stay in the first-level cache, and the values of the entries
 /// are still in a cache when they are used.
 pub(super) const BLOCK: usize = 2048;
 
-/// Lists are written whole vectors at a time, past their end.
+/// Room after the end of a list, because whole vectors are stored.
 const SPARE: usize = 16;
 
-/// Places of one range, so that a place fits in 32 bits.
+/// The most places of a range, so that a place fits into 32 bits.
 pub(super) const MOST_PLACES: usize = u32::MAX as usize;
 
-/// Entries of an index whose places are owned: the place within the range, and the entry within
-/// the block or what it stands for.
+/// Entries of a block whose places are owned: for each the place within the range, and beside it the number of
+/// the entry within the block, or its value.
 ///
-/// Only what is listed was written: clearing the rest would cost a small call more than all else.
+/// Only the first `len` elements are initialized. To clear the rest would take most of the time of a small
+/// call.
 pub(super) struct List {
     places: [MaybeUninit<u32>; BLOCK + SPARE],
     beside: [MaybeUninit<u32>; BLOCK + SPARE],
     len: usize,
-    /// All entries of the block are listed, whose numbers nobody has to write.
+    /// All entries of the block are listed by their numbers, which are those of [`NUMBERS`].
     all: bool,
 }
 
@@ -52,7 +54,7 @@ static NUMBERS: [u32; BLOCK] = {
 
 impl List {
     pub(super) fn new() -> Self {
-        // Constants: a value that is copied to all places is written to them, initialized or not.
+        // Constants: the compiler would copy an uninitialized value to every element.
         List {
             places: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
             beside: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
@@ -62,7 +64,7 @@ impl List {
     }
 
     pub(super) fn places(&self) -> &[u32] {
-        // SAFETY: the first `len` were written.
+        // SAFETY: the functions that set `len` have written as many.
         unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), self.len) }
     }
 
@@ -71,12 +73,12 @@ impl List {
         self.all
     }
 
-    /// The entries' numbers within the block, or what they stand for.
+    /// The entries' numbers within the block, or their values.
     pub(super) fn beside(&self) -> &[u32] {
         if self.all {
             return &NUMBERS[..self.len];
         }
-        // SAFETY: the first `len` were written.
+        // SAFETY: the functions that set `len` have written as many, unless `all` is set.
         unsafe { slice::from_raw_parts(self.beside.as_ptr().cast(), self.len) }
     }
 
@@ -86,11 +88,12 @@ impl List {
         pairs.map(|(&place, &entry)| (place as usize, entry as usize))
     }
 
-    /// Lists which of `values` name a place of `own` on an axis of `size`, and their numbers; a
-    /// negative one counts from the end. Tells whether all of them are on the axis.
+    /// Lists which of `values` name a place of `own` on an axis of `size`, and their numbers. A negative
+    /// value counts from the end. Returns whether all values are on the axis. Listed places are always
+    /// below `own.len()`, and numbers below `values.len()`, whatever the values are.
     ///
-    /// What the entries stand for lies at `ahead` and is asked for on the way: it is used as soon as
-    /// the list is done, and lists come with pauses in which the CPU forgets where it was. (10M
+    /// The rows of the entries lie at `ahead`, a stride apart, and are prefetched on the way. They are used
+    /// as soon as the list is complete, and the hardware prefetcher loses track between two lists. (10M
     /// values into 1M: 0.75 of the time.)
     pub(super) fn fill(
         &mut self,
@@ -103,15 +106,15 @@ impl List {
             (self.len, self.all) = (values.len, true);
             return true;
         }
-        // SAFETY: there are no words.
+        // SAFETY: without words nothing is promised.
         unsafe { self.fill_by::<false>(values, size, own, ahead) }
     }
 
-    /// The same with what the entries stand for, words in a row, instead of their numbers: so they are
-    /// read in order, vectors at a time. (Sums of 10M values into 1M: 0.7 of the time.)
+    /// [`List::fill`] with the entries' values, contiguous words, instead of their numbers. So the words are
+    /// read in order, by vectors. (Sums of 10M values into 1M: 0.7 of the time.)
     ///
     /// # Safety
-    /// There are as many words as values.
+    /// As many words as there are values can be read.
     pub(super) unsafe fn fill_with_words(
         &mut self,
         values: Values<'_>,
@@ -125,11 +128,11 @@ impl List {
         }
     }
 
-    /// Replaces the numbers of entries by what they select, which are numbers as well.
+    /// Replaces the number of each entry by the number of the row that it selects.
     pub(super) fn select(&mut self, selected: &[i64]) {
         let all = std::mem::take(&mut self.all);
         for (k, beside) in self.beside[..self.len].iter_mut().enumerate() {
-            // SAFETY: as many were written, unless all entries are listed.
+            // SAFETY: the first `len` were written, unless `all` was set.
             let entry = if all { k } else { unsafe { beside.assume_init() as usize } };
             beside.write(selected[entry] as u32);
         }
@@ -180,7 +183,7 @@ impl List {
             bad |= !is_inside(at, size);
             let local = (at as u64).wrapping_sub(first);
             self.places[len].write(local as u32);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's promise: there is a word for each value.
             let beside = if WORDS { unsafe { words.add(k).read_unaligned() } } else { k as u32 };
             self.beside[len].write(beside);
             len += usize::from(local < count);
@@ -194,22 +197,36 @@ impl List {
     pub(super) fn all_places(&mut self, values: Values<'_>, size: usize) -> Option<&[u32]> {
         assert!(values.len <= BLOCK && size <= MOST_PLACES, "a block and a range");
         self.len = 0;
-        let last = size as i64 - 1;
-        // Out of range, one of the two has the sign: so it is found by vectors.
-        let mut signs = 0;
+        let mut bits = 0;
         for (k, place) in self.places[..values.len].iter_mut().enumerate() {
-            let value = values.get(k);
-            signs |= value | last.wrapping_sub(value);
+            // SAFETY: there are `values.len` values.
+            let value = unsafe { values.from.add(k).read_unaligned() };
+            bits |= value as u64;
             place.write(value as u32);
         }
+        // Another thread may change the values: what is checked is the private copy, which is what is
+        // used. A value of more than 32 bits, or a negative one, is found by the bits that the copy lacks.
+        settle();
         // SAFETY: as many were written just now.
         let places = unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), values.len) };
-        (signs >= 0).then_some(places)
+        (bits <= u64::from(u32::MAX) && all_below(places, size)).then_some(places)
     }
 }
 
-/// Index values in a row. Another thread may change foreign ones, so each is read once and used
-/// as it was read.
+/// Whether all places are below `size`.
+fn all_below(places: &[u32], size: usize) -> bool {
+    const SIGN: u32 = 1 << 31;
+    if size > SIGN as usize {
+        return places.iter().all(|&place| (place as usize) < size);
+    }
+    // Out of range, either the place or its distance from the last one has the sign. A loop without
+    // comparisons collects the signs, and the compiler turns it into vectors.
+    let last = (size as u32).wrapping_sub(1);
+    places.iter().fold(0, |signs, &place| signs | place | last.wrapping_sub(place)) < SIGN
+}
+
+/// Index values in a row. Another thread may change foreign ones, so each is loaded once, and the value
+/// that was checked is the value that is used.
 #[derive(Clone, Copy)]
 pub(super) struct Values<'a> {
     from: *const i64,
@@ -226,27 +243,28 @@ impl<'a> Values<'a> {
         self.len
     }
 
+    /// A value, loaded once: the caller may check it and use it.
     #[inline]
     pub(super) fn get(&self, k: usize) -> i64 {
         assert!(k < self.len, "inside of the block");
         // SAFETY: just checked.
-        unsafe { self.from.add(k).read_unaligned() }
+        unsafe { read_once(self.from.add(k)) }
     }
 }
 
-/// An index to be read block by block: checked and copied before, or as it lies.
+/// An index that is read block by block: a checked private copy, or the user's memory.
 #[derive(Clone, Copy)]
-pub(super) enum Entries<'a> {
+pub(super) enum IndexReader<'a> {
     Checked(&'a Positions),
-    /// 1-D; its values are checked as they are read.
+    /// Of rank 1 at most. Values are checked as they are read.
     Raw(Src<'a>),
 }
 
-impl Entries<'_> {
+impl IndexReader<'_> {
     pub(super) fn len(&self) -> usize {
         match self {
-            Entries::Checked(positions) => positions.values().len(),
-            Entries::Raw(src) => src.layout().numel(),
+            IndexReader::Checked(positions) => positions.values().len(),
+            IndexReader::Raw(src) => src.layout().numel(),
         }
     }
 
@@ -256,40 +274,43 @@ impl Entries<'_> {
         (0..len).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(len))
     }
 
-    /// The values of a block, copied to `space` unless they lie in a row as they are.
+    /// The values of a block, copied to `space` unless they are contiguous `i64`.
     pub(super) fn values<'s>(
         &'s self,
         block: Range<usize>,
         space: &'s mut [MaybeUninit<i64>],
     ) -> Values<'s> {
         match self {
-            Entries::Checked(positions) => Values::new(&positions.values()[block]),
-            Entries::Raw(src) => {
+            IndexReader::Checked(positions) => Values::new(&positions.values()[block]),
+            IndexReader::Raw(src) => {
                 let stride = src.layout().strides().first().copied().unwrap_or(0);
                 assert!(
                     block.end <= self.len() && src.layout().rank() <= 1,
                     "inside of a 1-D index"
                 );
                 if src.dtype() == DType::I64 && stride == size_of::<i64>() as isize {
-                    // SAFETY: the block lies inside of the index, whose values follow each other.
+                    // SAFETY: the block lies inside of the index, as was just checked, whose values are
+                    // contiguous.
                     let from = unsafe { src.origin().cast::<i64>().add(block.start) };
                     return Values { from, len: block.len(), lock: PhantomData };
                 }
                 let space = &mut space[..block.len()];
                 dispatch!(integer src.dtype(), T => for (k, to) in space.iter_mut().enumerate() {
-                    // SAFETY: as above.
+                    // SAFETY: as above, at the index's own stride.
                     to.write(unsafe {
                         let at = src.origin().offset((block.start + k) as isize * stride);
                         at.cast::<T>().read_unaligned().to_i64()
                     });
                 }, else unreachable!("an index of integers"));
+                // The copy is what is checked and used.
+                settle();
                 Values { from: space.as_ptr().cast(), len: space.len(), lock: PhantomData }
             }
         }
     }
 
-    /// About `count` positions on an axis of `size`, from all over the index, in order; those that are
-    /// out of range are left out.
+    /// About `count` positions on an axis of `size`, evenly spaced in the index, sorted. Values out of range
+    /// are left out.
     pub(super) fn sample(&self, count: usize, size: usize) -> Vec<i64> {
         let step = (self.len() / count).max(1);
         let sampled = (0..self.len()).step_by(step).take(count);
@@ -303,25 +324,25 @@ impl Entries<'_> {
     fn position(&self, entry: usize, size: usize) -> i64 {
         let mut space = [MaybeUninit::uninit()];
         let value = match self {
-            Entries::Checked(positions) => positions.values()[entry],
-            Entries::Raw(_) => self.values(entry..entry + 1, &mut space).get(0),
+            IndexReader::Checked(positions) => positions.values()[entry],
+            IndexReader::Raw(_) => self.values(entry..entry + 1, &mut space).get(0),
         };
         from_front(value, size)
     }
 }
 
-/// Entries whose places are looked at to balance the ranges of [`shares`].
+/// Entries that are sampled to balance the ranges of [`shares`].
 const SAMPLES: usize = 1024;
 
-/// Ranges begin at a multiple of this many places: words of bits and lines of the cache are not
-/// shared, for the smallest elements too.
+/// Ranges begin at a multiple of this many places, so that threads share neither words of bits nor cache
+/// lines, even if an element is one byte.
 const ALIGN: usize = 64;
 
-/// Ranges of places; a small call has one.
+/// Ranges of places. A small call has one.
 pub(super) type Shares = SmallVec<[Range<usize>; 2]>;
 
-/// Splits `0..size` into ranges, about `parts` of them, that about equally many entries fall into.
-pub(super) fn shares(entries: &Entries<'_>, size: usize, parts: usize) -> Shares {
+/// Splits `0..size` into about `parts` disjoint ranges into which about equally many entries fall.
+pub(super) fn shares(entries: &IndexReader<'_>, size: usize, parts: usize) -> Shares {
     if parts <= 1 && (1..=MOST_PLACES).contains(&size) {
         return smallvec![0..size];
     }

@@ -1,7 +1,11 @@
-//! The kernels: each takes views, and knows nothing of operations.
+//! The kernels: functions on views, without knowledge of operations.
 //!
-//! A kernel allocates and checks before its first write, and its result depends neither on the
-//! number of threads nor on how the layouts lie in memory.
+//! A kernel allocates and checks before its first write. Its result depends neither on the number of
+//! threads nor on the strides.
+//!
+//! Every public function is safe to call with any views: it checks that shapes, dtypes and positions fit
+//! together and that sources lie apart from the destination, and panics otherwise. The checks take time in
+//! proportion to the rank; `scan_rows` also checks the order of its chain.
 
 mod cast;
 mod copy;

@@ -1,17 +1,17 @@
-//! Lists of numbers: four bytes each where the numbers allow it, as nearly always.
+//! Lists of numbers, of 32 bits each if their bound allows it, else of 64.
 
 use inlay_core::Result;
 
 use crate::memory::Scratch;
 
-/// Numbers below a bound that is known when the list is made.
+/// Numbers below a bound that is given when the list is made.
 pub(super) enum Numbers {
     Narrow(Scratch<u32>),
     Wide(Scratch<u64>),
 }
 
 impl Numbers {
-    /// `len` numbers, of no particular value, that will be less than `bound`.
+    /// `len` unspecified numbers. Numbers that are set later are less than `bound`.
     pub(super) fn new(len: usize, bound: usize) -> Result<Self> {
         Ok(match u32::try_from(bound) {
             Ok(_) => Numbers::Narrow(Scratch::new(len)?),
@@ -50,21 +50,21 @@ impl Numbers {
     }
 }
 
-/// Numbers that several threads set, each its own.
+/// A pointer to numbers, of which each thread sets its own.
 #[derive(Clone, Copy)]
 pub(super) enum SharedNumbers {
     Narrow(*mut u32),
     Wide(*mut u64),
 }
 
-// SAFETY: a pointer is a number; whoever writes through it says why that is right.
+// SAFETY: a pointer is a number; whoever writes through it says why no other thread has the element.
 unsafe impl Send for SharedNumbers {}
 // SAFETY: as above.
 unsafe impl Sync for SharedNumbers {}
 
 impl SharedNumbers {
     /// # Safety
-    /// The list is alive, has the number, and no other thread uses it meanwhile.
+    /// The list is alive and longer than `at`, and no other thread uses this element meanwhile.
     #[inline]
     pub(super) unsafe fn set(self, at: usize, number: usize) {
         // SAFETY: the caller's promise.
@@ -76,7 +76,7 @@ impl SharedNumbers {
         }
     }
 
-    /// Sets a number and gives the one that was there.
+    /// Replaces a number and returns the old one.
     ///
     /// # Safety
     /// As for [`SharedNumbers::set`].

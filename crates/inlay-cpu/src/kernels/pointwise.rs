@@ -1,14 +1,19 @@
-//! Element by element: arithmetic, comparison.
+//! Arithmetic and comparison, element by element.
 
-use inlay_core::{Arithmetic, Comparison, Unary};
+use inlay_core::{Arithmetic, Comparison, DType, Unary};
 
 use crate::number::{Field, Number, Ordered, dispatch};
+use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
 
-/// `dst = a (op) b`, all of one dtype and shape. Division is for floats and complex numbers.
+/// `dst = a (op) b`. Division is for floats and complex numbers.
+///
+/// # Panics
+/// When the views differ in shape or dtype, when `dst` overlaps a source, or when integers are divided.
 pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     assert!(a.dtype() == b.dtype() && a.dtype() == dst.dtype(), "one dtype");
+    let dst = dst.into_target();
     match op {
         Arithmetic::Add => dispatch!(a.dtype(), T => map(dst, a, b, |a: T, b: T| {
             T::narrow(T::acc_add(a.widen(), b.widen()))
@@ -22,19 +27,28 @@ pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     }
 }
 
-/// `dst = op(a)`, both of one dtype and shape.
+/// `dst = op(a)`.
+///
+/// # Panics
+/// When the views overlap or differ in shape or dtype.
 pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
     assert!(a.dtype() == dst.dtype(), "one dtype");
-    // A unary operation is a binary one that looks at its first operand alone.
+    let dst = dst.into_target();
+    // A unary operation is a binary one that ignores its second operand.
     match op {
         Unary::Negative => dispatch!(a.dtype(), T => map(dst, a, a, |a: T, _| T::negative(a))),
         Unary::Conjugate => dispatch!(a.dtype(), T => map(dst, a, a, |a: T, _| T::conjugate(a))),
     }
 }
 
-/// `dst = a (op) b` as bool; `a` and `b` of one dtype, all of one shape.
+/// `dst = a (op) b` as bool.
+///
+/// # Panics
+/// When `a` and `b` differ in dtype, `dst` is not of bools, shapes differ, or `dst` overlaps a source.
 pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     assert!(a.dtype() == b.dtype(), "one dtype");
+    assert_eq!(dst.dtype(), DType::Bool, "true or false");
+    let dst = dst.into_target();
     macro_rules! with {
         ($T:ident, $a:ident, $b:ident => $value:expr) => {
             map(dst, a, b, |$a: $T, $b: $T| Bool8::new($value))
@@ -59,21 +73,23 @@ pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     }
 }
 
-fn map<T: Copy, U: Copy>(dst: Dst<'_>, a: Src<'_>, b: Src<'_>, f: impl Fn(T, T) -> U + Sync) {
+fn map<T: Copy, U: Copy>(dst: Target<'_>, a: Src<'_>, b: Src<'_>, f: impl Fn(T, T) -> U + Sync) {
     dst.expect_apart(&a);
     dst.expect_apart(&b);
     let walk = Walk::in_memory_order([dst.layout(), a.layout(), b.layout()]);
     let (size, wide) = (size_of::<T>(), size_of::<U>());
     walk.parallel(2 * size + wide, |run| {
         let [step, step_a, step_b] = run.strides;
-        // SAFETY: the walk stays inside of all layouts, and the sources lie apart from `dst`.
+        // SAFETY: the walk stays inside of all layouts, and the sources lie apart from `dst`, as was just
+        // checked. The callers have checked that `a` and `b` are of dtype `T` and `dst` of `U`. Threads
+        // have different runs.
         unsafe {
             let to = dst.origin().offset(run.offsets[0]);
             let (a, b) = (a.origin().offset(run.offsets[1]), b.origin().offset(run.offsets[2]));
             let at = |p: *const u8, k: isize, step: isize| {
                 p.offset(k * step).cast::<T>().read_unaligned()
             };
-            // The loops that the compiler can turn into vectors have constant steps.
+            // The compiler turns loops with constant strides into vectors.
             let (size, wide) = (size as isize, wide as isize);
             let len = run.len as isize;
             let put =

@@ -11,21 +11,25 @@ use inlay_core::{DType, Error, Layout, Result};
 use crate::Src;
 use crate::memory::Space;
 use crate::number::{Number, dispatch};
+use crate::once::{read_once, settle};
 use crate::walk::{Run, Walk};
 
-/// Positions on an axis, in the index's shape.
+/// Positions on an axis, in the index's shape. All of them are less than [`Positions::size`].
 ///
-/// They are kept as i64, which most indices are: a kernel reads a private copy and an index as it
+/// They are kept as `i64`, which most indices are: a kernel reads a private copy and an index as it
 /// lies in the same way.
 pub struct Positions {
     values: Space<i64>,
     layout: Layout,
+    /// The axis size that the values were checked against.
+    size: usize,
 }
 
 /// An integer as an index.
 pub(super) trait IndexValue: Number {
-    /// Its value; past i64 the largest, which is out of range as every larger one is.
+    /// Its value. A value past the range of `i64` becomes the largest one, which is also out of range.
     fn to_i64(self) -> i64;
+    /// Its exact value, for error messages.
     fn value(self) -> i128;
 }
 
@@ -40,7 +44,8 @@ macro_rules! index_value {
 }
 index_value!(u8, i8, u16, i16, u32, i32, u64, i64);
 
-/// Counted from the front: negative values count from the end. What is out of range stays so.
+/// Adds the axis size to a negative value, which counts from the end. A value that is out of range stays
+/// out of range.
 #[inline]
 pub(super) fn from_front(value: i64, size: usize) -> i64 {
     value.wrapping_add((value >> 63) & size as i64)
@@ -50,6 +55,16 @@ pub(super) fn from_front(value: i64, size: usize) -> i64 {
 #[inline]
 pub(super) fn is_inside(at: i64, size: usize) -> bool {
     (at as u64) < size as u64
+}
+
+/// Whether all values, counted from the front, are on an axis of `size`.
+///
+/// Out of range, either the value or its distance from the last position is negative. So a loop without
+/// comparisons collects the signs, and the compiler turns it into vectors.
+#[inline(always)]
+fn all_within(values: &[i64], size: usize) -> bool {
+    let last = (size as i64).wrapping_sub(1);
+    values.iter().fold(0, |signs, &at| signs | at | last.wrapping_sub(at)) >= 0
 }
 
 impl Positions {
@@ -69,7 +84,7 @@ impl Positions {
             op, arg, got: index.dtype(), expected: "an integer dtype",
         }));
         match bad {
-            None => Ok(Positions { values, layout }),
+            None => Ok(Positions { values, layout, size }),
             Some((flat, value)) => {
                 let position = unravel(flat, index.layout().shape());
                 Err(Error::Index { op, arg, position, value, axis, size })
@@ -87,6 +102,18 @@ impl Positions {
         &self.layout
     }
 
+    /// The size of the axis that they were checked against: all of them are less.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Panics unless all positions are on an axis of `size`.
+    #[inline]
+    pub(super) fn expect_within(&self, size: usize) {
+        let within = self.size <= size || self.values.is_empty();
+        assert!(within, "positions were checked for a larger axis");
+    }
+
     /// Their layout stretched to a shape that the index was stretched to before.
     pub(super) fn stretched(&self, shape: &[usize]) -> Layout {
         let layout = self.layout.broadcast_to(shape);
@@ -95,14 +122,14 @@ impl Positions {
 }
 
 /// Entries of a small call: their positions have room on the stack.
-pub(super) const ENTRIES: usize = 64;
+pub(super) const FEW_ENTRIES: usize = 64;
 
 /// The positions that a contiguous index names, if it is of 64 or 32 bits, there is room for it, and all
-/// are in range. Each value is read once: somebody else may be writing it.
+/// are in range. Each value is loaded once: another thread may be writing it.
 pub(super) fn read_few<'r>(
     index: Src<'_>,
     size: usize,
-    room: &'r mut [usize; ENTRIES],
+    room: &'r mut [usize; FEW_ENTRIES],
 ) -> Option<&'r [usize]> {
     let room = room.get_mut(..index.layout().numel())?;
     let good = match index.dtype() {
@@ -117,8 +144,9 @@ fn fill_few<T: IndexValue>(room: &mut [usize], index: Src<'_>, size: usize) -> b
     let mut good = index.layout().is_contiguous(size_of::<T>());
     if good {
         for (i, place) in room.iter_mut().enumerate() {
-            // SAFETY: the index is contiguous and has as many entries as there is room for.
-            let value = unsafe { index.origin().cast::<T>().add(i).read_unaligned() };
+            // SAFETY: the index is contiguous, as just checked, and `read_few` has made as much room as it
+            // has entries.
+            let value = unsafe { read_once(index.origin().cast::<T>().add(i)) };
             let at = from_front(value.to_i64(), size);
             good &= is_inside(at, size);
             *place = at as usize;
@@ -127,13 +155,15 @@ fn fill_few<T: IndexValue>(room: &mut [usize], index: Src<'_>, size: usize) -> b
     good
 }
 
-/// Whether every value of an i64 index counts on an axis of `size`.
+/// Whether every value of an `i64` index counts on an axis of `size`.
+///
+/// Another thread may change the index afterwards, so that who uses it checks each value again.
 pub(super) fn all_inside(index: Src<'_>, size: usize) -> bool {
     assert_eq!(index.dtype(), DType::I64, "an index that is read as it lies");
     let good = AtomicBool::new(true);
     let walk = Walk::in_memory_order([index.layout()]);
     walk.parallel(size_of::<i64>(), |run| {
-        // SAFETY: the walk stays inside of the index.
+        // SAFETY: the walk stays inside of the index, whose bounds were checked when the view was made.
         let outside = |k: usize, stride: isize| unsafe {
             let at = run.offsets[0] + k as isize * stride;
             let value = index.origin().offset(at).cast::<i64>().read_unaligned();
@@ -152,32 +182,61 @@ pub(super) fn all_inside(index: Src<'_>, size: usize) -> bool {
     good.into_inner()
 }
 
+/// Values that are copied before they are checked: 8 KiB, which stay in the first-level cache.
+const CHUNK: usize = 1024;
+
+/// Copies an index to `to`, counted from the front. Gives the first value that is out of range, and its
+/// number in row-major order.
 fn read<T: IndexValue>(to: &mut [i64], index: Src<'_>, size: usize) -> Option<(usize, i128)> {
+    assert_eq!(to.len(), index.layout().numel(), "room for every entry");
     let bad = Mutex::new(None::<(usize, i128)>);
     let to = Shared(to.as_mut_ptr());
+    // The first of the values that were copied from an element of a run on, if one is out of range.
+    let note = |run: &Run<1>, start: usize, copied: &[i64]| {
+        let k = copied.iter().position(|&at| !is_inside(at, size)).unwrap_or(0);
+        let by = run.offsets[0] + (start + k) as isize * run.strides[0];
+        // SAFETY: the walk stays inside of the index, whose bounds were checked when the view was made.
+        let value = unsafe { index.origin().offset(by).cast::<T>().read_unaligned() };
+        let found = (run.position + start + k, value.value());
+        let mut bad = bad.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *bad = Some(bad.map_or(found, |first| first.min(found)));
+    };
     let visit = |run: Run<1>| {
-        // SAFETY: the walk stays inside of the index, and positions inside of the scratch, which
-        // has one place an element; each run has its own places.
-        let value = |k: usize| unsafe {
-            let at = run.offsets[0] + k as isize * run.strides[0];
-            index.origin().offset(at).cast::<T>().read_unaligned()
-        };
-        let mut outside = 0;
-        for k in 0..run.len {
-            let at = from_front(value(k).to_i64(), size);
-            outside += usize::from(!is_inside(at, size));
-            // SAFETY: as above.
-            unsafe { to.get().add(run.position + k).write(at) };
-        }
-        if outside > 0 {
-            let first = (0..run.len).find(|&k| {
-                // SAFETY: as above; what was written there is read back.
-                !is_inside(unsafe { to.get().add(run.position + k).read() }, size)
-            });
-            let k = first.unwrap_or(0);
-            let found = (run.position + k, value(k).value());
-            let mut bad = bad.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            *bad = Some(bad.map_or(found, |first| first.min(found)));
+        let mut start = 0;
+        while start < run.len {
+            let len = (run.len - start).min(CHUNK);
+            // SAFETY: the walk stays inside of the index, whose bounds were checked when the view was made.
+            let from = |k: usize| unsafe {
+                let by = run.offsets[0] + (start + k) as isize * run.strides[0];
+                index.origin().offset(by).cast::<T>()
+            };
+            // SAFETY: `to` has a place for every entry, as asserted above, and runs don't share any; its
+            // values are initialized.
+            let copied =
+                unsafe { std::slice::from_raw_parts_mut(to.get().add(run.position + start), len) };
+            // SAFETY: as for `from`.
+            let inside = unsafe {
+                if len <= FEW_ENTRIES {
+                    // Few are loaded one by one, each once: loops of vectors take longer to begin.
+                    let mut inside = true;
+                    for (k, at) in copied.iter_mut().enumerate() {
+                        *at = from_front(read_once(from(k)).to_i64(), size);
+                        inside &= is_inside(*at, size);
+                    }
+                    inside
+                } else {
+                    for (k, at) in copied.iter_mut().enumerate() {
+                        *at = from_front(from(k).read_unaligned().to_i64(), size);
+                    }
+                    // The copy is checked, not the index, which another thread may change.
+                    settle();
+                    all_within(copied, size)
+                }
+            };
+            if !inside {
+                note(&run, start, copied);
+            }
+            start += len;
         }
     };
     match Run::of_few([index.layout()], [size_of::<T>()]) {
@@ -187,7 +246,7 @@ fn read<T: IndexValue>(to: &mut [i64], index: Src<'_>, size: usize) -> Option<(u
     bad.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A pointer that several threads may use, each for its own places.
+/// A pointer that several threads may use, each for its own elements.
 pub(super) struct Shared<T>(pub(super) *mut T);
 
 impl<T> Shared<T> {
@@ -196,7 +255,7 @@ impl<T> Shared<T> {
     }
 }
 
-// SAFETY: a pointer is a number; whoever writes through it says why that is right.
+// SAFETY: a pointer is a number; whoever writes through it says why no other thread has the element.
 unsafe impl<T> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Shared<T> {}
@@ -208,4 +267,20 @@ fn unravel(mut flat: usize, shape: &[usize]) -> Vec<usize> {
         flat /= dim;
     }
     position
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_within_an_axis_if_each_is_inside() {
+        let ends = [i64::MIN, i64::MIN + 1, -2, -1, 0, 1, 5, 6, 7, i64::MAX - 1, i64::MAX];
+        for size in [0, 1, 6, 7, isize::MAX as usize] {
+            for value in ends {
+                assert_eq!(all_within(&[0, value][1..], size), is_inside(value, size), "{value}");
+            }
+        }
+        assert!(all_within(&[], 0) && !all_within(&[3, 0, 7, 2], 7));
+    }
 }

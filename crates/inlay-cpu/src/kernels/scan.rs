@@ -1,16 +1,21 @@
-//! Chains: each row is made of its own and of an earlier one.
+//! Chains: each row is computed from its own value and from an earlier row.
 
 use inlay_core::{DType, Layout};
 
 use super::positions::Positions;
 use crate::number::{Number, dispatch};
+use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Dst, Src};
 
-/// `dst[i] = a[i] + c[i] * dst[from[i]]` along `axis`, or just `a[i]` where `from[i]` is no entry.
+/// `dst[i] = a[i] + c[i] * dst[from[i]]` along `axis`, or `a[i]` alone if `from[i]` is the size of the axis,
+/// which means "no row".
 ///
-/// Backwards, `from` names later entries and the last come first. `from` counts one past the axis
-/// for "no entry".
+/// With `backwards`, `from` names later rows, and the last row is computed first.
+///
+/// # Panics
+/// When the views differ in shape or dtype, a source overlaps `dst`, or `from` names a row that is computed
+/// later.
 pub fn scan_rows(
     dst: Dst<'_>,
     a: Src<'_>,
@@ -19,8 +24,10 @@ pub fn scan_rows(
     from: &Positions,
     backwards: bool,
 ) {
+    let dst = dst.into_target();
     dst.expect_apart(&a);
     dst.expect_apart(&c);
+    assert!(a.dtype() == dst.dtype() && c.dtype() == dst.dtype(), "one dtype");
     let count = dst.layout().shape()[axis];
     let in_order = |(i, &from): (usize, &i64)| {
         let from = from as usize;
@@ -34,7 +41,7 @@ pub fn scan_rows(
 }
 
 fn scan<T: Number>(
-    dst: Dst<'_>,
+    dst: Target<'_>,
     a: Src<'_>,
     c: Src<'_>,
     axis: usize,
@@ -53,8 +60,9 @@ fn scan<T: Number>(
                 let at = |n: usize, i: usize| {
                     run.offsets[n] + k * run.strides[n] + i as isize * steps[n]
                 };
-                // SAFETY: the walk stays inside of the rows, `i` and `from[i]` inside of the axis,
-                // and the lane `k` is this thread's alone.
+                // SAFETY: `scan_rows` has checked that all views are of dtype `T` and one shape, and that
+                // sources lie apart from `dst`. The walk stays inside of the rows, `i` and `from[i]`
+                // inside of the axis, and no other thread has the column `k` of this run.
                 unsafe {
                     let read =
                         |origin: *const u8, by| origin.offset(by).cast::<T>().read_unaligned();
@@ -74,9 +82,14 @@ fn scan<T: Number>(
     });
 }
 
-/// For each entry of an index, the one before it (or after it, backwards) that names the same place,
-/// or the number of entries if there is none; as `i64` into the contiguous vector `dst`.
+/// For each entry of an index, the number of the previous entry (with `backwards`, the next one) that names
+/// the same place, or the number of entries if there is none; as `i64` into the contiguous vector `dst`.
+/// `places` is a scratch buffer with an element for each place.
+///
+/// # Panics
+/// When `dst` is not a contiguous `i64` for each entry, or an entry names a place past `places`.
 pub fn neighbours(dst: Dst<'_>, index: &Positions, places: &mut [usize], backwards: bool) {
+    let dst = dst.into_target();
     let count = index.values().len();
     assert!(dst.dtype() == DType::I64 && dst.layout().numel() == count, "one i64 an entry");
     assert!(dst.layout().is_contiguous(size_of::<i64>()), "a contiguous destination");
@@ -84,7 +97,8 @@ pub fn neighbours(dst: Dst<'_>, index: &Positions, places: &mut [usize], backwar
     for step in 0..count {
         let i = if backwards { count - 1 - step } else { step };
         let last = &mut places[index.values()[i] as usize];
-        // SAFETY: the destination has as many elements as the index.
+        // SAFETY: the destination is contiguous, of `i64`, and has as many elements as the index, as was
+        // checked above.
         unsafe { dst.origin().cast::<i64>().add(i).write_unaligned(*last as i64) };
         *last = i;
     }

@@ -71,8 +71,8 @@ fn copies_are_plain_loops() {
                     let target = bytes(to.numel() * size, 7);
                     let mut expected = contents(&target);
                     copied(&mut expected, &to, &contents(&source), &from, size);
-                    let (read, write) = (source.read(), target.write());
-                    let dst = write.dst(&to, dtype).expect("inside");
+                    let (read, mut write) = (source.read(), target.write());
+                    let dst = write.dst(&to, dtype).expect("inside").into_target();
                     copy_with(stream, dst, read.src(&from, dtype).expect("inside"));
                     drop(write);
                     assert!(contents(&target) == expected, "{dtype} {from:?} {to:?} {stream}");
@@ -139,7 +139,7 @@ fn folds_are_trees_however_they_lie() {
             let to = Layout::contiguous("test", &[rows], 8).expect("small");
             for (how, nothing, join) in folds {
                 let target = bytes(rows * 8, 3);
-                let (read, write) = (source.read(), target.write());
+                let (read, mut write) = (source.read(), target.write());
                 let dst = write.dst(&to, DType::F64).expect("inside");
                 let src = read.src(&layout, DType::F64).expect("inside");
                 fold(how, dst, src, &[axis == 0, axis == 1]).expect("small");
@@ -188,17 +188,16 @@ fn overlays_are_copies_in_turn() {
                 for (part, (source, layout)) in parts.iter().zip(&sources) {
                     copied(&mut expected, part, &contents(source), layout, size);
                 }
-                let write = target.write();
+                let mut write = target.write();
                 let reads: Vec<_> = sources.iter().map(|(source, _)| source.read()).collect();
                 let views: Vec<_> = parts
                     .iter()
                     .zip(reads.iter().zip(&sources))
                     .map(|(part, (read, (_, layout)))| {
-                        let dst = write.dst(part, dtype).expect("inside");
-                        (dst, read.src(layout, dtype).expect("inside"))
+                        (part, read.src(layout, dtype).expect("inside"))
                     })
                     .collect();
-                overlay_with(stream, &views);
+                overlay_with(stream, write.dst(&whole, dtype).expect("inside"), &views);
                 drop(write);
                 assert!(contents(&target) == expected, "{dtype} {parts:?} {stream}");
             }
@@ -236,7 +235,8 @@ fn combs_are_slices_with_a_step() {
             for simd in Simd::all() {
                 for stream in [0, usize::MAX] {
                     let target = bytes(whole.numel() * size, 5);
-                    let (base, source, write) = (base.read(), source.read(), target.write());
+                    let (base, source) = (base.read(), source.read());
+                    let mut write = target.write();
                     let dst = write.dst(&whole, dtype).expect("inside");
                     let base = base.src(&whole, dtype).expect("inside");
                     let source = source.src(&packed, dtype).expect("inside");

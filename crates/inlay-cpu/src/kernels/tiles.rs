@@ -4,8 +4,9 @@ use std::mem::MaybeUninit;
 
 use super::turn::{turn, turn_part};
 use crate::stream::{self, LINE};
+use crate::view::Target;
 use crate::walk::{Dimension, Walk};
-use crate::{Dst, Src, threads};
+use crate::{Src, threads};
 
 /// Fewer elements than this along either side are not worth a square. A copy of the transpose of
 /// 4096x4096 f32 takes 120 ms run by run, for each element reads a line of its own.
@@ -41,7 +42,7 @@ impl Tiles {
 
     /// Does the copy; a square is a line wide on both sides, so that each line is read once and
     /// written once.
-    pub(super) fn copy<W: Copy + Send + Sync>(&self, dst: Dst<'_>, src: Src<'_>, streams: bool) {
+    pub(super) fn copy<W: Copy + Send + Sync>(&self, dst: Target<'_>, src: Src<'_>, streams: bool) {
         let side = const { LINE / size_of::<W>() };
         let (inner, cross) = (self.inner, self.cross);
         let (across, along) = (cross.size.div_ceil(side), inner.size.div_ceil(side));

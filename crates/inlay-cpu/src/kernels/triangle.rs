@@ -1,4 +1,4 @@
-//! The row and column numbers of a triangle of a matrix.
+//! Triangles of matrices: their row and column numbers, and copies of them.
 
 use inlay_core::{DType, Triangle};
 
@@ -8,12 +8,12 @@ use crate::walk::Walk;
 use crate::{Dst, Src, threads};
 
 /// How many entries of the first `rows` rows of a matrix with `cols` columns lie in the triangle.
-/// No arguments overflow: the result is at most `rows * cols`, and an `i128` holds that.
+/// It can't overflow: the result is at most `rows * cols`, which an `i128` holds.
 pub fn triangle_len(triangle: Triangle, rows: usize, cols: usize, offset: i64) -> i128 {
     let (rows, cols, offset) = (rows as i128, cols as i128, offset as i128);
     match triangle {
         Triangle::Lower => lower(rows, cols, offset),
-        // What is not on or below the diagonal before this one.
+        // All entries but those on or below the previous diagonal.
         Triangle::Upper => rows * cols - lower(rows, cols, offset - 1),
     }
 }
@@ -25,17 +25,19 @@ pub fn triangle_largest(triangle: Triangle, rows: usize, cols: usize, offset: i6
     }
     let (row, col, offset) = (rows as i128 - 1, cols as i128 - 1, offset as i128);
     let largest = match triangle {
-        // The last row reaches furthest to the right; in the first row the upper one does.
+        // A lower triangle reaches furthest to the right in the last row, an upper one in the first row.
         Triangle::Lower => row.max(col.min(row + offset)),
         Triangle::Upper => col.max(row.min(col - offset)),
     };
     largest as usize
 }
 
-/// The sum over rows r of the columns c with c - r <= offset: r + offset + 1, within 0..=cols.
+/// The number of entries with `column - row <= offset`: the sum over rows of `row + offset + 1`, clamped to
+/// `0..=cols`.
 fn lower(rows: i128, cols: i128, offset: i128) -> i128 {
     let width = |row: i128| (row + offset + 1).clamp(0, cols);
-    // Rows before `first` are empty, rows from `full` on are whole; between them each is one wider.
+    // Rows before `first` are empty, rows from `full` on are whole. In between each row is one wider than
+    // the previous one.
     let first = (-offset).clamp(0, rows);
     let full = (cols - offset - 1).clamp(first, rows);
     let growing = full - first;
@@ -45,7 +47,11 @@ fn lower(rows: i128, cols: i128, offset: i128) -> i128 {
 
 /// Writes rows, then columns, of the triangle's entries in row-major order to `dst`: contiguous, of
 /// an integer dtype that holds them, and `[2, triangle_len(..)]`.
+///
+/// # Panics
+/// When `dst` is not so.
 pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usize, offset: i64) {
+    let dst = dst.into_target();
     let total = dst.layout().numel() / 2;
     let expected = triangle_len(triangle, rows, cols, offset);
     assert_eq!(total as i128, expected, "one column an entry");
@@ -53,7 +59,8 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
     if total == 0 {
         return;
     }
-    // Rows without entries may be past counting; those with some are at most as many as entries.
+    // Only rows with entries are visited, of which there are at most as many as entries. There may be far
+    // more empty ones.
     let (height, width, diagonal) = (rows as i128, cols as i128, offset as i128);
     let (first, end) = match triangle {
         Triangle::Lower => ((-diagonal).clamp(0, height), height),
@@ -70,7 +77,8 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
                 Triangle::Lower => 0,
                 Triangle::Upper => cols - (next - at),
             };
-            // SAFETY: `at..next` lies inside of 0..total, and is this row's alone.
+            // SAFETY: the destination is contiguous and has `2 * total` elements of `T`, as was checked
+            // above. `at..next` lies inside of `0..total`, and no other row has these entries.
             unsafe {
                 let rows_at = dst.origin().cast::<T>().add(at);
                 let cols_at = rows_at.add(total);
@@ -87,10 +95,15 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
 }
 
 /// Copies the triangle of every matrix in the last two axes of `src` to `dst`; the rest becomes 0.
+///
+/// # Panics
+/// When the views overlap, differ in shape or element size, or have less than two axes.
 pub fn keep_triangle(dst: Dst<'_>, src: Src<'_>, triangle: Triangle, offset: i64) {
+    let dst = dst.into_target();
     dst.expect_apart(&src);
     let size = dst.same_size(&src);
     let shape = dst.layout().shape();
+    assert!(shape.len() >= 2 && src.layout().shape() == shape, "matrices of one shape");
     let last = shape.len() - 1;
     let (rows, cols) = (shape[last - 1], shape[last]);
     let [to_step, from_step] = [dst.layout(), src.layout()].map(|layout| layout.strides()[last]);
@@ -109,7 +122,8 @@ pub fn keep_triangle(dst: Dst<'_>, src: Src<'_>, triangle: Triangle, offset: i64
             Triangle::Upper => (cut..cols, 0..cut),
         };
         let at = |n: usize| run.offsets[n] + k as isize * run.strides[n];
-        // SAFETY: the walk stays inside of the rows, both ranges inside of the columns.
+        // SAFETY: both views have one shape and element size and lie apart, as was checked above. The walk
+        // stays inside of the rows, both ranges inside of the columns, and threads have different rows.
         unsafe {
             let (to, from) = (dst.origin().offset(at(0)), src.origin().offset(at(1)));
             let start = kept.start as isize;

@@ -1,57 +1,59 @@
-//! Raw blocks: aligned, zeroed when fresh, and large ones on huge pages where the system has them.
+//! Raw blocks of memory: aligned, zeroed when fresh, and on huge pages if they are large.
 
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
 
-/// Every block starts on a cache line, which is also the widest vector.
+/// Every block is aligned to a cache line, which is also the width of the widest vector.
 pub(super) const ALIGN: usize = 64;
 
-/// From here on a block is mapped on its own and asks for huge pages: it is their size, and a
-/// copy into fresh 4 KiB pages takes several times as long as one into recycled or huge ones.
+/// Blocks of at least so many bytes are mapped on their own and ask for huge pages, whose size this is.
+/// A copy into fresh 4 KiB pages takes several times as long as a copy into recycled or huge pages.
 pub(super) const HUGE: usize = 2 << 20;
 
-/// Up to here a block is zeroed by hand and not counted. With its padding, or a buffer's header, it
-/// is what glibc's allocator hands out from a list of each thread, in 20 ns, but not for `calloc`,
-/// nor where an alignment is asked for; a count that all threads share takes 6 ns each time.
+/// Blocks of up to so many bytes are zeroed by hand and not counted. With the padding, or the header of a
+/// buffer, they are small enough for the per-thread cache of glibc's allocator, which takes 20 ns. That
+/// cache serves neither `calloc` nor requests for an alignment. A counter that all threads share would
+/// take 6 ns each time.
 pub(super) const SMALL: usize = 896;
 
-/// What every allocator aligns to; blocks are moved up to [`ALIGN`] inside of what it gives.
+/// What every allocator aligns to. A block begins at the next multiple of [`ALIGN`] inside of what the
+/// allocator returns.
 const GIVEN_ALIGN: usize = 16;
 
 /// An owned range of initialized bytes.
-pub(super) struct Block {
+pub(super) struct RawBlock {
     ptr: NonNull<u8>,
     len: usize,
-    /// Bytes between what the allocator gave and `ptr`.
+    /// Bytes between the address that the allocator returned and `ptr`.
     head: usize,
 }
 
 // SAFETY: a block is plain memory that it alone owns; any thread may use or free it.
-unsafe impl Send for Block {}
-// SAFETY: a shared block only tells its address and length.
-unsafe impl Sync for Block {}
+unsafe impl Send for RawBlock {}
+// SAFETY: a shared reference to a block gives its address and length only.
+unsafe impl Sync for RawBlock {}
 
-impl Block {
-    /// `len` zeroed bytes, or `None` when the system has no more.
-    pub(super) fn new(len: usize) -> Option<Block> {
+impl RawBlock {
+    /// `len` zeroed bytes, or `None` if the system is out of memory.
+    pub(super) fn new(len: usize) -> Option<RawBlock> {
         if len >= HUGE {
-            return map::new(len).map(|ptr| Block { ptr, len, head: 0 });
+            return map::new(len).map(|ptr| RawBlock { ptr, len, head: 0 });
         }
         if len == 0 {
-            return Some(Block { ptr: NOWHERE, len, head: 0 });
+            return Some(RawBlock { ptr: NOWHERE, len, head: 0 });
         }
         let (layout, zeroed) = (padded(len)?, len > SMALL);
         let give = if zeroed { alloc::alloc_zeroed } else { alloc::alloc };
         // SAFETY: the layout's size is not 0.
         let start = NonNull::new(unsafe { give(layout) })?;
         let head = head_of(start.as_ptr() as usize);
-        // SAFETY: the padding has room for the head, so the bytes from there on are the block's.
+        // SAFETY: `padded` has added room for the head, so that `len` bytes from there on are allocated.
         unsafe {
             let ptr = start.add(head);
             if !zeroed {
                 ptr.write_bytes(0, len);
             }
-            Some(Block { ptr, len, head })
+            Some(RawBlock { ptr, len, head })
         }
     }
 
@@ -64,32 +66,32 @@ impl Block {
     }
 }
 
-impl Drop for Block {
+impl Drop for RawBlock {
     fn drop(&mut self) {
         if self.len >= HUGE {
             map::free(self.ptr, self.len);
         } else if let Some(layout) = padded(self.len).filter(|_| self.len > 0) {
-            // SAFETY: `new` allocated with this layout, and went up by the head.
+            // SAFETY: `new` allocated with this layout, `head` bytes before `ptr`.
             unsafe { alloc::dealloc(self.ptr.as_ptr().sub(self.head), layout) };
         }
     }
 }
 
-/// Where blocks without bytes lie.
+/// The address of blocks without bytes.
 const NOWHERE: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
 
 #[repr(align(64))]
 struct Aligned;
 
-/// What to ask of the allocator for `len` aligned bytes.
+/// The allocation that has room for `len` bytes at an aligned address.
 fn padded(len: usize) -> Option<Layout> {
     Layout::from_size_align(len.checked_add(PADDING)?, GIVEN_ALIGN).ok()
 }
 
-/// Bytes for the way from the allocator's alignment to ours.
+/// The most bytes between the allocator's alignment and ours.
 pub(super) const PADDING: usize = ALIGN - GIVEN_ALIGN;
 
-/// How far the next aligned address is from `address`, which the allocator gave: at most
+/// Bytes from `address`, which the allocator returned, to the next aligned address: at most
 /// [`PADDING`].
 pub(super) fn head_of(address: usize) -> usize {
     address.wrapping_neg() % ALIGN
@@ -120,7 +122,7 @@ mod map {
             return None;
         }
         let head = start.cast::<u8>().align_offset(HUGE);
-        // Page-aligned lengths, so that what is unmapped are whole pages beyond the block's.
+        // The length is rounded up to pages, so that only whole pages after the block are unmapped.
         let end = head + len.next_multiple_of(4096);
         // SAFETY: head <= HUGE, so the block and both trimmed ends lie inside of the mapping.
         unsafe {
@@ -138,7 +140,7 @@ mod map {
     }
 
     pub(super) fn free(ptr: NonNull<u8>, len: usize) {
-        // SAFETY: `new` mapped these pages and nothing refers to them any more.
+        // SAFETY: `new` mapped these pages, and `RawBlock::drop`, which alone calls this, owned them.
         unsafe { libc::munmap(ptr.as_ptr().cast(), len) };
     }
 }
@@ -150,7 +152,7 @@ mod map {
 
     pub(super) fn new(len: usize) -> Option<NonNull<u8>> {
         let layout = Layout::from_size_align(len, super::ALIGN).ok()?;
-        // SAFETY: the layout's size is not 0, since large blocks alone come here.
+        // SAFETY: the layout's size is not 0, because `RawBlock::new` calls this for large blocks only.
         NonNull::new(unsafe { alloc::alloc_zeroed(layout) })
     }
 

@@ -1,5 +1,5 @@
-//! Shared buffers: bytes that several tensors may view, behind a lock, so that safe code can
-//! neither race nor read half a write.
+//! Shared buffers: bytes that several tensors may view. They are behind a lock, so that safe code has no
+//! data races.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -11,18 +11,18 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 
 use inlay_core::{DType, Error, Layout, Result, Versions};
 
-use super::block::{Block, PADDING, head_of};
+use super::block::{PADDING, RawBlock, head_of};
 use super::pool;
 use crate::view::Span;
 use crate::{Dst, Element, Src};
 
 /// A handle to shared bytes; clones share them.
 #[derive(Clone)]
-pub struct Buffer(Arc<Shared<dyn Owner>>);
+pub struct Buffer(Arc<Allocation<dyn Owner>>);
 
-/// What is known of the bytes, and in the same allocation what keeps them alive.
-struct Shared<O: ?Sized> {
-    /// Set once, before anybody else has a handle.
+/// The address and state of the bytes, and in the same allocation what keeps them alive.
+struct Allocation<O: ?Sized> {
+    /// Set once, before there is a second handle.
     ptr: AtomicPtr<u8>,
     len: usize,
     writable: bool,
@@ -35,20 +35,20 @@ struct Shared<O: ?Sized> {
 
 /// What keeps bytes alive.
 trait Owner: Send + Sync {
-    /// Whether the bytes belong to somebody else.
+    /// Whether the bytes are not this library's.
     fn is_foreign(&self) -> bool {
         false
     }
 }
 
-/// A block that goes back to the pool.
-pub(super) struct Pooled(ManuallyDrop<Block>);
+/// A block that returns to the pool on drop.
+pub(super) struct Pooled(ManuallyDrop<RawBlock>);
 
-/// Bytes that lie in the handle's own allocation, aligned as that is; those in use are initialized.
+/// Bytes in the allocation of the reference count. Those in use are initialized.
 #[repr(align(16))]
 struct Inline<const N: usize>(UnsafeCell<[MaybeUninit<u8>; N]>);
 
-/// Memory of others.
+/// Memory that is not this library's.
 struct Foreign<O> {
     _keep: O,
 }
@@ -61,8 +61,8 @@ impl<O: Any + Send + Sync> Owner for Foreign<O> {
     }
 }
 
-// SAFETY: the bytes are reached through the lock of their buffer alone, but for `Buffer::as_ptr`,
-// whose users answer for their own races.
+// SAFETY: the bytes are reached only under the lock of their buffer, or through `Buffer::as_ptr`, whose
+// users need `unsafe` and answer for races.
 unsafe impl<const N: usize> Sync for Inline<N> {}
 
 impl Pooled {
@@ -77,16 +77,16 @@ impl Pooled {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        // SAFETY: this is the only place that takes the block, and it runs once.
+        // SAFETY: the block is taken nowhere else, and `drop` runs once.
         pool::give(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }
 
-impl<O: Owner + 'static> Shared<O> {
-    // Inlined, so that it is made where it stays.
+impl<O: Owner + 'static> Allocation<O> {
+    // Inlined, so that the struct is built in its final place and not moved.
     #[inline(always)]
     fn new(ptr: NonNull<u8>, len: usize, writable: bool, owner: O) -> Arc<Self> {
-        Arc::new(Shared {
+        Arc::new(Allocation {
             ptr: AtomicPtr::new(ptr.as_ptr()),
             len,
             writable,
@@ -98,9 +98,9 @@ impl<O: Owner + 'static> Shared<O> {
 }
 
 impl Buffer {
-    /// `len` bytes of no particular value, aligned to 64.
+    /// `len` bytes, initialized but unspecified, aligned to 64.
     pub fn new(len: usize) -> Result<Self> {
-        // Two sizes, so that little is wasted: an 8 x 8 tensor of floats fits in the first.
+        // Two sizes, to waste little: an 8 x 8 tensor of `f32` fits into the first.
         const TINY: usize = 256;
         const SMALL: usize = super::block::SMALL;
         if len <= TINY {
@@ -110,50 +110,52 @@ impl Buffer {
             return Ok(Buffer::inline::<{ SMALL + PADDING }>(len));
         }
         let block = Pooled::new(len)?;
-        Ok(Buffer(Shared::new(block.ptr(), len, true, block)))
+        Ok(Buffer(Allocation::new(block.ptr(), len, true, block)))
     }
 
-    /// `len` bytes beside the count of handles: one allocation less, which a tiny call notices.
+    /// `len` bytes beside the reference count: one allocation instead of two, for tiny calls.
     fn inline<const N: usize>(len: usize) -> Self {
         let nothing = Inline(UnsafeCell::new([const { MaybeUninit::uninit() }; N]));
-        let shared = Shared::new(NonNull::dangling(), len, true, nothing);
+        let shared = Allocation::new(NonNull::dangling(), len, true, nothing);
         let start = shared.owner.0.get().cast::<u8>();
-        // The array has room for the way to the next aligned address, beside the `len` bytes.
+        // The array has `PADDING` bytes more than `len`: room to begin at the next aligned address.
         let ptr = start.wrapping_add(head_of(start as usize));
-        // SAFETY: for that reason they lie inside, and nobody else has a handle yet.
+        // SAFETY: for that reason the bytes lie inside of the array, and there is no other handle yet.
         unsafe { ptr.write_bytes(0, len) };
         shared.ptr.store(ptr, Ordering::Relaxed);
         Buffer(shared)
     }
 
-    /// The bytes of one element, written before anybody else has a handle: without a lock.
+    /// The bytes of one element. They are written before there is a second handle, so without a lock.
     pub fn single<T: Element>(value: T) -> Result<Self> {
         let buffer = Buffer::new(size_of::<T::Stored>())?;
-        // SAFETY: so many bytes begin there, aligned to more than a number needs.
+        // SAFETY: the buffer was made for so many bytes, is aligned to 64 and has no other handle yet.
         unsafe { buffer.as_ptr().cast::<T::Stored>().write(value.store()) };
         Ok(buffer)
     }
 
-    /// Memory that belongs to `owner`, which is kept until the last handle is gone.
+    /// Memory that belongs to `owner`, which is dropped with the last handle.
     ///
     /// # Safety
     /// The `len` bytes at `ptr` are initialized, and valid for reads, and for writes if
-    /// `writable`, for as long as `owner` lives. Whoever else reaches them answers for races.
+    /// `writable`, for as long as `owner` lives. The caller answers for races with code that reaches them
+    /// in another way, also through another buffer. Kernels stay inside of their views even if indices or
+    /// masks change meanwhile; values may come out as any bits.
     pub unsafe fn foreign(
         ptr: NonNull<u8>,
         len: usize,
         writable: bool,
         owner: impl Any + Send + Sync,
     ) -> Self {
-        Buffer(Shared::new(ptr, len, writable, Foreign { _keep: owner }))
+        Buffer(Allocation::new(ptr, len, writable, Foreign { _keep: owner }))
     }
 
-    /// Whether the bytes belong to somebody else.
+    /// Whether the bytes are not this library's.
     pub fn is_foreign(&self) -> bool {
         self.0.owner.is_foreign()
     }
 
-    /// The address of the first byte; what it points to lives as long as a handle does.
+    /// The address of the first byte. The bytes live as long as a handle does.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr.load(Ordering::Relaxed)
     }
@@ -219,18 +221,18 @@ impl Buffer {
     }
 
     /// Waits until nobody writes, and keeps writers out while the guard lives.
-    pub fn read(&self) -> Read<'_> {
+    pub fn read(&self) -> ReadGuard<'_> {
         let guard = self.0.lock.read().unwrap_or_else(PoisonError::into_inner);
-        Read { buffer: self, _guard: guard }
+        ReadGuard { buffer: self, _guard: guard }
     }
 
     /// Waits until nobody reads or writes, and keeps everyone out while the guard lives.
-    pub fn write(&self) -> Write<'_> {
+    pub fn write(&self) -> WriteGuard<'_> {
         let guard = self.0.lock.write().unwrap_or_else(PoisonError::into_inner);
-        Write { buffer: self, _guard: guard }
+        WriteGuard { buffer: self, _guard: guard }
     }
 
-    /// Where the bytes of a view lie, which is inside of the buffer.
+    /// The addresses of a view. Fails unless they lie inside of the buffer.
     #[inline]
     fn check(&self, layout: &Layout, dtype: DType) -> Result<Span> {
         let base = self.as_ptr() as usize;
@@ -243,7 +245,7 @@ impl Buffer {
         }
     }
 
-    /// The first element of a view, anywhere valid when the view has none.
+    /// The address of a view's first element; it may be anything if the view has no elements.
     fn origin(&self, layout: &Layout) -> *mut u8 {
         self.as_ptr().wrapping_add(layout.offset())
     }
@@ -256,47 +258,81 @@ impl fmt::Debug for Buffer {
 }
 
 /// Shared access to a buffer's bytes.
-pub struct Read<'a> {
+pub struct ReadGuard<'a> {
     buffer: &'a Buffer,
     _guard: RwLockReadGuard<'a, ()>,
 }
 
-/// Sole access to a buffer's bytes.
-pub struct Write<'a> {
+/// Exclusive access to a buffer's bytes.
+pub struct WriteGuard<'a> {
     buffer: &'a Buffer,
     _guard: RwLockWriteGuard<'a, ()>,
 }
 
-impl<'a> Read<'a> {
+/// The bytes of a buffer that a [`Dst`] does not have: they may be read while it is written.
+#[derive(Clone, Copy)]
+pub struct Rest<'a> {
+    buffer: &'a Buffer,
+    written: Span,
+}
+
+impl<'a> ReadGuard<'a> {
     /// Whose bytes they are.
     pub fn buffer(&self) -> &'a Buffer {
         self.buffer
     }
 
     /// The bytes as elements in `layout`. Fails when they would lie outside of the buffer.
+    #[inline]
     pub fn src<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Src<'s>> {
         let span = self.buffer.check(layout, dtype)?;
-        // SAFETY: the bounds were just checked, and the guard keeps writers out for 's.
+        // SAFETY: `check` has seen that the elements lie inside of the buffer and its span; the guard,
+        // which is borrowed for 's, keeps writers out.
         Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 }
 
-impl<'a> Write<'a> {
+impl<'a> WriteGuard<'a> {
     /// Whose bytes they are.
     pub fn buffer(&self) -> &'a Buffer {
         self.buffer
     }
 
-    /// As [`Read::src`].
+    /// As [`ReadGuard::src`].
     pub fn src<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Src<'s>> {
         let span = self.buffer.check(layout, dtype)?;
-        // SAFETY: as for `Read`; a `Dst` of this guard that overlaps is the kernels' to refuse.
+        // SAFETY: as for `ReadGuard`; while this guard is borrowed for 's it gives out no `Dst`.
         Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 
     /// The bytes as elements to be written. Fails when they would lie outside of the buffer,
     /// overlap each other, or may not be written.
-    pub fn dst<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Dst<'s>> {
+    ///
+    /// The guard is borrowed exclusively, so that no other view of it exists meanwhile:
+    ///
+    /// ```compile_fail,E0499
+    /// # use inlay_core::{DType, Layout};
+    /// # use inlay_cpu::Buffer;
+    /// # let buffer = Buffer::new(4).unwrap();
+    /// # let layout = Layout::contiguous("doc", &[4], 1).unwrap();
+    /// let mut guard = buffer.write();
+    /// let one = guard.dst(&layout, DType::U8);
+    /// let two = guard.dst(&layout, DType::U8); // a second exclusive borrow
+    /// drop((one, two));
+    /// ```
+    ///
+    /// ```compile_fail,E0502
+    /// # use inlay_core::{DType, Layout};
+    /// # use inlay_cpu::Buffer;
+    /// # let buffer = Buffer::new(4).unwrap();
+    /// # let layout = Layout::contiguous("doc", &[4], 1).unwrap();
+    /// let mut guard = buffer.write();
+    /// let src = guard.src(&layout, DType::U8);
+    /// let dst = guard.dst(&layout, DType::U8); // `src` still borrows the guard
+    /// drop((src, dst));
+    /// ```
+    #[inline]
+    pub fn dst<'s>(&'s mut self, layout: &'s Layout, dtype: DType) -> Result<Dst<'s>> {
         let span = self.buffer.check(layout, dtype)?;
         if !self.buffer.is_writable() {
             return Err(Error::ReadOnly { op: "write", arg: "buffer" });
@@ -304,9 +340,56 @@ impl<'a> Write<'a> {
         if layout.overlaps_itself(dtype.size()) {
             return Err(Error::SelfOverlap { op: "write", arg: "view" });
         }
-        // SAFETY: bounds, permission and distinctness were just checked, and the guard keeps
-        // everyone else out for 's.
+        // SAFETY: bounds, permission and distinctness were just checked. The lock keeps all other guards
+        // out, and the exclusive borrow of this guard keeps its other views out, for 's.
         Ok(unsafe { Dst::new(self.buffer.origin(layout), layout, dtype, span) })
+    }
+
+    /// [`WriteGuard::dst`], and the bytes that lie apart from it as sources.
+    ///
+    /// ```
+    /// # use inlay_core::{DType, Layout, ResolvedSlice};
+    /// # use inlay_cpu::{Buffer, kernels};
+    /// # let buffer = Buffer::new(4).unwrap();
+    /// let whole = Layout::contiguous("doc", &[4], 1).unwrap();
+    /// let [low, high] = [0, 2].map(|start| whole.slice(0, ResolvedSlice { start, step: 1, len: 2 }));
+    /// let mut guard = buffer.write();
+    /// kernels::store(guard.dst(&whole, DType::U8).unwrap(), &[1u8, 2, 3, 4]);
+    /// let (dst, rest) = guard.split(&low, DType::U8).unwrap();
+    /// kernels::copy(dst, rest.src(&high, DType::U8).unwrap());
+    /// let all = guard.src(&whole, DType::U8).unwrap();
+    /// assert_eq!(kernels::load::<u8>(all).unwrap(), [3, 4, 3, 4]);
+    /// ```
+    #[inline]
+    pub fn split<'s>(
+        &'s mut self,
+        layout: &'s Layout,
+        dtype: DType,
+    ) -> Result<(Dst<'s>, Rest<'s>)> {
+        let buffer = self.buffer;
+        let dst = self.dst(layout, dtype)?;
+        let rest = Rest { buffer, written: dst.span() };
+        Ok((dst, rest))
+    }
+}
+
+impl<'a> Rest<'a> {
+    /// Whose bytes they are.
+    pub fn buffer(&self) -> &'a Buffer {
+        self.buffer
+    }
+
+    /// As [`ReadGuard::src`].
+    ///
+    /// # Panics
+    /// When the addresses of the source overlap those of the destination.
+    #[inline]
+    pub fn src(&self, layout: &'a Layout, dtype: DType) -> Result<Src<'a>> {
+        let span = self.buffer.check(layout, dtype)?;
+        assert!(self.written.is_apart(span), "source and destination overlap");
+        // SAFETY: the bounds were just checked. The write guard is borrowed for 'a and has given out one
+        // `Dst`, whose bytes are not among these; so nobody writes them for 'a.
+        Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 }
 
@@ -343,7 +426,7 @@ mod tests {
     fn blocks_come_back_to_the_pool() {
         let ptr = Buffer::new(3 << 20).expect("small").as_ptr();
         assert_eq!(ptr as usize % (2 << 20), 0);
-        // Another test may empty the cache between the two, but hardly every time.
+        // Another test may empty the cache in between, so several attempts are made.
         let comes_back = |_| {
             let reused = pool::stats().reused;
             drop(Buffer::new(3 << 20).expect("small"));

@@ -5,6 +5,6 @@ mod buffer;
 mod pool;
 mod scratch;
 
-pub use buffer::{Buffer, Read, Write};
+pub use buffer::{Buffer, ReadGuard, Rest, WriteGuard};
 pub use pool::{Stats, empty_cache, set_cache_limit, stats};
 pub use scratch::{Plain, Scratch, Space};

@@ -1,4 +1,4 @@
-//! The pool: blocks that were used once and wait, by size class, to be used again.
+//! The pool: free blocks by size class, kept to be used again.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -6,15 +6,15 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use inlay_core::{Error, Result};
 
-use super::block::{Block, SMALL};
+use super::block::{RawBlock, SMALL};
 
-/// Smaller blocks go straight to the allocator, which is fast and returns warm pages.
+/// Smaller blocks are left to the allocator, which is fast and returns pages that are in the cache.
 const POOLED: usize = 64 << 10;
 
-/// How much the pool keeps unless told otherwise.
+/// How many bytes the pool keeps by default.
 const DEFAULT_LIMIT: usize = 512 << 20;
 
-static FREE: Mutex<BTreeMap<usize, Vec<Block>>> = Mutex::new(BTreeMap::new());
+static FREE: Mutex<BTreeMap<usize, Vec<RawBlock>>> = Mutex::new(BTreeMap::new());
 static CACHED: AtomicUsize = AtomicUsize::new(0);
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -22,8 +22,7 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 static FRESH: AtomicUsize = AtomicUsize::new(0);
 static REUSED: AtomicUsize = AtomicUsize::new(0);
 
-/// What the pool holds and has done, in bytes and blocks. Small ones,
-/// below 1 KiB, are not counted.
+/// What the pool holds and has done, in bytes and blocks. Blocks below 1 KiB are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stats {
     /// Bytes of blocks that tensors and kernels hold now.
@@ -36,7 +35,7 @@ pub struct Stats {
     pub limit: usize,
     /// Blocks taken from the system.
     pub fresh: usize,
-    /// Blocks that served again.
+    /// Blocks that were taken from the pool.
     pub reused: usize,
 }
 
@@ -75,7 +74,7 @@ fn limit() -> usize {
     }
 }
 
-/// Four classes a doubling: at most a quarter of a block is unused.
+/// The size class: four of them between two powers of two, so that at most a quarter of a block is unused.
 fn class_of(len: usize) -> Option<usize> {
     if len < POOLED {
         return Some(len);
@@ -84,9 +83,9 @@ fn class_of(len: usize) -> Option<usize> {
     len.checked_next_multiple_of(step).filter(|&len| isize::try_from(len).is_ok())
 }
 
-/// The free list, if nobody else holds it. Nobody waits for it: whoever comes second uses the
-/// system's allocator, and so does a forked child whose parent held the lock in another thread.
-fn free_list() -> Option<MutexGuard<'static, BTreeMap<usize, Vec<Block>>>> {
+/// The free list, or `None` if another thread holds its lock. Nobody waits for the lock: whoever finds it
+/// taken uses the system's allocator. So does a forked child whose parent held the lock in another thread.
+fn free_list() -> Option<MutexGuard<'static, BTreeMap<usize, Vec<RawBlock>>>> {
     match FREE.try_lock() {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -94,10 +93,10 @@ fn free_list() -> Option<MutexGuard<'static, BTreeMap<usize, Vec<Block>>>> {
     }
 }
 
-/// A block of at least `len` initialized bytes of no particular value.
-pub(super) fn take(len: usize) -> Result<Block> {
+/// A block of at least `len` bytes, initialized but unspecified.
+pub(super) fn take(len: usize) -> Result<RawBlock> {
     if len <= SMALL {
-        return Block::new(len).ok_or(Error::OutOfMemory { bytes: len });
+        return RawBlock::new(len).ok_or(Error::OutOfMemory { bytes: len });
     }
     let class = class_of(len).ok_or(Error::OutOfMemory { bytes: len })?;
     let recycled = if class >= POOLED {
@@ -112,9 +111,9 @@ pub(super) fn take(len: usize) -> Result<Block> {
             block
         }
         None => {
-            let block = Block::new(class).or_else(|| {
+            let block = RawBlock::new(class).or_else(|| {
                 empty_cache();
-                Block::new(class)
+                RawBlock::new(class)
             });
             FRESH.fetch_add(1, Relaxed);
             block.ok_or(Error::OutOfMemory { bytes: len })?
@@ -125,9 +124,9 @@ pub(super) fn take(len: usize) -> Result<Block> {
     Ok(block)
 }
 
-/// Takes a block back. Others have to go when it would not fit beside them: what was used last is
-/// the likeliest to be used next.
-pub(super) fn give(block: Block) {
+/// Takes a block back. If it does not fit beside the others, they are returned to the system first: the
+/// block that was used last is the likeliest to be used next.
+pub(super) fn give(block: RawBlock) {
     let class = block.len();
     if class <= SMALL {
         return;
@@ -146,6 +145,8 @@ pub(super) fn give(block: Block) {
     }
 }
 
+/// Returns the largest blocks to the system until at most `target` bytes wait. They are freed after the lock
+/// is released.
 fn trim(target: usize) {
     let mut dropped = Vec::new();
     if let Some(mut free) = free_list() {

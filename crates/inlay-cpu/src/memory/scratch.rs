@@ -1,4 +1,4 @@
-//! Workspace of a kernel: a slice from the pool, or a few words in place.
+//! Scratch buffers of kernels: slices from the pool, or a few words on the stack.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -21,7 +21,7 @@ macro_rules! plain {
 plain!(u8, u16, u32, u64, usize, i8, i16, i32, i64, i128, u128, f32, f64);
 plain!(num_complex::Complex<f32>, num_complex::Complex<f64>);
 
-/// `len` values of no particular value, given back to the pool when dropped.
+/// `len` values, initialized but unspecified. The block returns to the pool on drop.
 pub struct Scratch<T: Plain> {
     block: Pooled,
     len: usize,
@@ -48,40 +48,40 @@ impl<T: Plain> Deref for Scratch<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the block is initialized, holds `len` values, and is aligned to 64 bytes; any
-        // bits are a T.
+        // SAFETY: `new` has asked for a block of `len` values. Blocks are initialized and aligned to 64
+        // bytes; any bits are a `T`.
         unsafe { slice::from_raw_parts(self.block.ptr().as_ptr().cast(), self.len) }
     }
 }
 
 impl<T: Plain> DerefMut for Scratch<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and `self` is the only handle to the block.
+        // SAFETY: as above; `self` owns the block and is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.block.ptr().as_ptr().cast(), self.len) }
     }
 }
 
-/// Bytes that a [`Space`] has in place: a mask of 512 elements, an index of 8.
+/// Bytes that a [`Space`] has on the stack: the bits of 512 elements, or 8 positions.
 const IN_PLACE: usize = 64;
 
-/// A [`Scratch`] that is a few words in place where that is enough: a tiny call spares a trip to the
-/// allocator. Finding the values takes a branch, so it is for those who ask for the slice once.
-pub struct Space<T: Plain>(Place<T>);
+/// A [`Scratch`], or a few words on the stack where these are enough, so that a tiny call needs no
+/// allocation. Each access takes a branch, so callers should ask for the slice once.
+pub struct Space<T: Plain>(Storage<T>);
 
-enum Place<T: Plain> {
-    Here([u128; IN_PLACE / size_of::<u128>()], usize),
-    There(Scratch<T>),
+enum Storage<T: Plain> {
+    Stack([u128; IN_PLACE / size_of::<u128>()], usize),
+    Pool(Scratch<T>),
 }
 
 impl<T: Plain> Space<T> {
-    /// `len` values of no particular value.
+    /// `len` values, initialized but unspecified.
     #[inline]
     pub fn new(len: usize) -> Result<Self> {
         const { assert!(align_of::<T>() <= align_of::<u128>()) };
         if len <= IN_PLACE / size_of::<T>() {
-            return Ok(Space(Place::Here([0; IN_PLACE / size_of::<u128>()], len)));
+            return Ok(Space(Storage::Stack([0; IN_PLACE / size_of::<u128>()], len)));
         }
-        Scratch::new(len).map(|scratch| Space(Place::There(scratch)))
+        Scratch::new(len).map(|scratch| Space(Storage::Pool(scratch)))
     }
 }
 
@@ -91,11 +91,11 @@ impl<T: Plain> Deref for Space<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         match &self.0 {
-            // SAFETY: `new` has seen that `len` values fit and are aligned; any bits are a T.
-            Place::Here(words, len) => unsafe {
+            // SAFETY: `new` has checked that `len` values fit and are aligned; any bits are a `T`.
+            Storage::Stack(words, len) => unsafe {
                 slice::from_raw_parts(words.as_ptr().cast(), *len)
             },
-            Place::There(scratch) => scratch,
+            Storage::Pool(scratch) => scratch,
         }
     }
 }
@@ -104,11 +104,11 @@ impl<T: Plain> DerefMut for Space<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         match &mut self.0 {
-            // SAFETY: as above.
-            Place::Here(words, len) => unsafe {
+            // SAFETY: as above, and the words are borrowed exclusively.
+            Storage::Stack(words, len) => unsafe {
                 slice::from_raw_parts_mut(words.as_mut_ptr().cast(), *len)
             },
-            Place::There(scratch) => scratch,
+            Storage::Pool(scratch) => scratch,
         }
     }
 }

@@ -5,24 +5,22 @@
 
 use inlay_core::{Arithmetic, Combine, Comparison, DType, Fold, Layout, Result, Triangle, Unary};
 pub(super) use inlay_cpu::kernels::{Bits, Positions};
-use inlay_cpu::memory::{Read, Write};
+use inlay_cpu::memory::{ReadGuard, Rest, WriteGuard};
 use inlay_cpu::{Buffer, Dst, Element, Src, kernels};
 use smallvec::SmallVec;
 
 use super::{Comb, Elements, Index};
 use crate::array::Array;
 
-enum Lock<'a> {
-    Read(Read<'a>),
-    Write(Write<'a>),
+/// Locks of different buffers: that of the target, if there is one, and those of all sources.
+struct Locks<'a> {
+    write: Option<WriteGuard<'a>>,
+    reads: SmallVec<[ReadGuard<'a>; 4]>,
 }
-
-/// Locks of different buffers; every buffer that a view is asked of is among them.
-struct Locks<'a>(SmallVec<[Lock<'a>; 5]>);
 
 impl<'a> Locks<'a> {
     fn none() -> Self {
-        Locks(SmallVec::new())
+        Locks { write: None, reads: SmallVec::new() }
     }
 
     // The guards are made where they stay: what was just written is slow to move.
@@ -40,47 +38,59 @@ impl<'a> Locks<'a> {
             }
             let Some((id, buffer)) = next else { return };
             last = id;
-            self.0.push(match id == own {
-                true => Lock::Write(buffer.write()),
-                false => Lock::Read(buffer.read()),
-            });
+            match id == own {
+                true => self.write = Some(buffer.write()),
+                false => self.reads.push(buffer.read()),
+            }
         }
     }
 
+    /// What may be read when nothing is written.
+    fn sources(&self) -> Sources<'_> {
+        Sources { reads: &self.reads, rest: None }
+    }
+
+    /// The target's bytes in `layout`, and what may be read while they are written.
+    #[inline(always)]
+    fn split<'s>(&'s mut self, layout: &'s Layout, dtype: DType) -> Result<(Dst<'s>, Sources<'s>)> {
+        let Some(write) = &mut self.write else { unreachable!("the target was locked") };
+        let (dst, rest) = write.split(layout, dtype)?;
+        Ok((dst, Sources { reads: &self.reads, rest: Some(rest) }))
+    }
+}
+
+/// Locked bytes that nobody writes; every buffer that a view is asked of is among them.
+#[derive(Clone, Copy)]
+struct Sources<'s> {
+    reads: &'s [ReadGuard<'s>],
+    /// A source may share its buffer with the target, from which it lies apart.
+    rest: Option<Rest<'s>>,
+}
+
+impl<'s> Sources<'s> {
     #[inline]
-    fn src<'s>(&'s self, array: &'s Array) -> Result<Src<'s>> {
+    fn src(&self, array: &'s Array) -> Result<Src<'s>> {
         self.src_at(array, &array.layout)
     }
 
     /// The bytes of an array under another layout.
     #[inline]
-    fn src_at<'s>(&'s self, array: &Array, layout: &'s Layout) -> Result<Src<'s>> {
-        for lock in &self.0 {
-            match lock {
-                Lock::Read(read) if read.buffer().same_as(array.buffer.cpu()) => {
-                    return read.src(layout, array.dtype);
-                }
-                Lock::Write(write) if write.buffer().same_as(array.buffer.cpu()) => {
-                    return write.src(layout, array.dtype);
-                }
-                _ => {}
+    fn src_at(&self, array: &Array, layout: &'s Layout) -> Result<Src<'s>> {
+        let buffer = array.buffer.cpu();
+        for read in self.reads {
+            if read.buffer().same_as(buffer) {
+                return read.src(layout, array.dtype);
             }
         }
-        unreachable!("every source was locked")
-    }
-
-    fn dst<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Dst<'s>> {
-        for lock in &self.0 {
-            if let Lock::Write(write) = lock {
-                return write.dst(layout, dtype);
-            }
+        match self.rest {
+            Some(rest) if rest.buffer().same_as(buffer) => rest.src(layout, array.dtype),
+            _ => unreachable!("every source was locked"),
         }
-        unreachable!("the target was locked")
     }
 
     // Inlined, as are the views that it makes: they stay in registers.
     #[inline(always)]
-    fn sources<'s, const N: usize>(&'s self, arrays: [&'s Array; N]) -> Result<[Src<'s>; N]> {
+    fn all<const N: usize>(&self, arrays: [&'s Array; N]) -> Result<[Src<'s>; N]> {
         let mut views = [None; N];
         for (view, array) in views.iter_mut().zip(arrays) {
             *view = Some(self.src(array)?);
@@ -96,7 +106,7 @@ fn read<const N: usize, R>(
 ) -> Result<R> {
     let mut locks = Locks::none();
     locks.take(None, None, &sources);
-    work(locks.sources(sources)?)
+    work(locks.sources().all(sources)?)
 }
 
 /// Calls `work` with views of `target`, of `base` unless the target holds it already, and of
@@ -109,8 +119,9 @@ fn write<const N: usize, R>(
 ) -> Result<R> {
     let mut locks = Locks::none();
     locks.take(Some(target.buffer.cpu()), base, &sources);
-    let base = base.map(|base| locks.src(base)).transpose()?;
-    Ok(work(locks.dst(&target.layout, target.dtype)?, base, locks.sources(sources)?))
+    let (dst, locked) = locks.split(&target.layout, target.dtype)?;
+    let base = base.map(|base| locked.src(base)).transpose()?;
+    Ok(work(dst, base, locked.all(sources)?))
 }
 
 // Copies
@@ -128,9 +139,11 @@ pub(super) fn copy_over(
     let mut locks = Locks::none();
     locks.take(Some(to.buffer.cpu()), base, &[source]);
     if let Some(base) = base {
-        kernels::copy(locks.dst(&to.layout, to.dtype)?, locks.src(base)?);
+        let (dst, locked) = locks.split(&to.layout, to.dtype)?;
+        kernels::copy(dst, locked.src(base)?);
     }
-    kernels::copy(locks.dst(part, to.dtype)?, locks.src(source)?);
+    let (dst, locked) = locks.split(part, to.dtype)?;
+    kernels::copy(dst, locked.src(source)?);
     Ok(())
 }
 
@@ -138,10 +151,10 @@ pub(super) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
     let sources: SmallVec<[&Array; 5]> = parts.iter().map(|(_, source)| source).collect();
     let mut locks = Locks::none();
     locks.take(Some(to.buffer.cpu()), None, &sources);
-    let views = parts.iter().zip(sources);
-    let views = views.map(|((part, _), from)| Ok((locks.dst(part, to.dtype)?, locks.src(from)?)));
+    let (dst, locked) = locks.split(&to.layout, to.dtype)?;
+    let views = parts.iter().map(|(part, from)| Ok((part, locked.src(from)?)));
     let views = views.collect::<Result<SmallVec<[_; 5]>>>()?;
-    kernels::overlay(&views);
+    kernels::overlay(dst, &views);
     Ok(())
 }
 
@@ -205,8 +218,9 @@ pub(super) fn gather_elements(
 ) -> Result<()> {
     let mut locks = Locks::none();
     locks.take(Some(to.buffer.cpu()), None, &[from, index]);
-    let (dst, src) = (locks.dst(&to.layout, to.dtype)?, locks.src(from)?);
-    let (values, entries) = (locks.src(index)?, locks.src_at(index, entries)?);
+    let (dst, locked) = locks.split(&to.layout, to.dtype)?;
+    let [src, values] = locked.all([from, index])?;
+    let entries = locked.src_at(index, entries)?;
     kernels::gather_elements(dst, src, axis, kernels::Index { op, arg, values }, entries)
 }
 
@@ -220,9 +234,10 @@ pub(super) fn scatter_elements(
 ) -> Result<()> {
     let mut locks = Locks::none();
     locks.take(Some(to.buffer.cpu()), base, &[index, values]);
-    let base = base.map(|base| locks.src(base)).transpose()?;
-    let (dst, updates) = (locks.dst(&to.layout, to.dtype)?, locks.src(values)?);
-    let (values, entries) = (locks.src(index)?, locks.src_at(index, entries)?);
+    let (dst, locked) = locks.split(&to.layout, to.dtype)?;
+    let base = base.map(|base| locked.src(base)).transpose()?;
+    let [updates, values] = locked.all([values, index])?;
+    let entries = locked.src_at(index, entries)?;
     let index = kernels::Index { op, arg, values };
     kernels::scatter_elements(dst, base, axis, index, entries, updates, combine)
 }

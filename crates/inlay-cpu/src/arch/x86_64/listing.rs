@@ -43,6 +43,8 @@ unsafe fn list_avx512<const WORDS: bool>(
         // SAFETY: eight values from `k` on are inside, and as many words if there are any. At most `k`
         // entries were listed, so eight more fit into the lists.
         unsafe {
+            // Another thread may change the values. One register is checked and used: an entry is listed only
+            // if `local`, which is what is stored, is below `count`.
             let value = _mm512_loadu_si512(values.add(k).cast());
             // Words were prefetched one block earlier; other data is used when this block is listed.
             let data_ahead = if WORDS { next } else { 0 };

@@ -7,7 +7,7 @@ use inlay_core::{Combine, Layout, Reduce, Result};
 
 use super::{AHEAD, Call, Entries, LANES, at, tile};
 use crate::Src;
-use crate::kernels::copy::copy;
+use crate::kernels::copy::copy_to;
 use crate::kernels::positions::Shared;
 use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch};
 use crate::memory::Scratch;
@@ -82,7 +82,7 @@ pub(super) fn scatter(call: &Call<'_>, entries: &Entries<'_>, mut space: Space<'
         places: call.places(),
     };
     if let Some(base) = space.base.filter(|_| !space.by_lane) {
-        copy(call.dst, base);
+        copy_to(call.dst, base);
     }
     let size = call.dst.same_size(&call.values);
     match call.combine {

@@ -10,7 +10,9 @@ use crate::kernels::positions::{Positions, from_front, is_inside};
 use crate::kernels::reducer::prefetch;
 use crate::kernels::rows::Index;
 use crate::number::dispatch_width;
+use crate::once::read_once;
 use crate::stream::LINE;
+use crate::view::Target;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
 
@@ -26,8 +28,10 @@ pub fn gather_elements(
     index: Index<'_>,
     entries: Src<'_>,
 ) -> Result<()> {
-    dst.expect_apart(&src);
+    let dst = dst.into_target();
+    dst.expect_source(&src);
     dst.expect_apart(&entries);
+    dst.expect_apart(&index.values);
     if small::gather(dst, src, axis, &index) {
         return Ok(());
     }
@@ -35,25 +39,38 @@ pub fn gather_elements(
     if entries.dtype() == DType::I64 && gather(dst, src, axis, &Entries::raw(entries), false) {
         return Ok(());
     }
-    let positions = index.positions(axis, src.layout().shape()[axis])?;
+    let places = src.layout().shape()[axis];
+    let positions = index.positions(axis, places)?;
     let layout = positions.stretched(entries.layout().shape());
-    let done = gather(dst, src, axis, &Entries::checked(&positions, &layout), true);
+    let done = gather(dst, src, axis, &Entries::checked(&positions, &layout, places), true);
     assert!(done, "positions were checked");
     Ok(())
 }
 
 /// `dst[i] = src[index[i]]` along `axis`, lane by lane.
-pub(in crate::kernels) fn gather_lanes(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
+pub(in crate::kernels) fn gather_lanes(
+    dst: Target<'_>,
+    src: Src<'_>,
+    axis: usize,
+    index: &Positions,
+) {
     let mut strides = vec![0; dst.layout().rank()];
     strides[axis] = size_of::<i64>() as isize;
     let layout = Layout::strided(dst.layout().shape().into(), strides.into(), 0);
-    let done = gather(dst, src, axis, &Entries::checked(index, &layout), true);
+    let entries = Entries::checked(index, &layout, src.layout().shape()[axis]);
+    let done = gather(dst, src, axis, &entries, true);
     assert!(done, "positions were checked");
 }
 
 /// False when an entry is out of range: then what is in its place has no meaning. Entries that are
 /// `checked` are positions, which are not looked at again.
-fn gather(dst: Dst<'_>, src: Src<'_>, axis: usize, entries: &Entries<'_>, checked: bool) -> bool {
+fn gather(
+    dst: Target<'_>,
+    src: Src<'_>,
+    axis: usize,
+    entries: &Entries<'_>,
+    checked: bool,
+) -> bool {
     let size = dst.same_size(&src);
     assert_eq!(dst.layout().shape(), entries.layout.shape(), "an entry for each element");
     let places = src.layout().shape()[axis];
@@ -89,8 +106,9 @@ fn gather(dst: Dst<'_>, src: Src<'_>, axis: usize, entries: &Entries<'_>, checke
                 let [to, entry, from] = at(&run, start as isize);
                 let next = from + (lane + start / CHUNK * piece) as isize;
                 prefetch(src.origin().wrapping_offset(next), piece);
-                // SAFETY: the walk stays inside of all layouts. Checked entries are positions,
-                // which nobody writes; of all others a private copy is checked.
+                // SAFETY: the walk stays inside of all layouts, whose shapes it has compared. Checked entries
+                // are positions on an axis of at most `places`, as `Entries::checked` has seen, and nobody
+                // writes them; of all others a private copy is checked.
                 unsafe {
                     let chunk = entries.origin.offset(entry).cast::<i64>();
                     let named = if checked && run.strides[1] == ENTRY {
@@ -139,35 +157,46 @@ unsafe fn read_places(to: &mut [i64], from: *const i64, stride: isize, size: usi
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn read_places_avx2(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { read_places_plain(to, from, stride, size) }
+    use std::arch::x86_64::*;
+    const LANES: usize = 4;
+    let whole = if stride == ENTRY { to.len() / LANES * LANES } else { 0 };
+    let (vectors, rest) = to.split_at_mut(whole);
+    let (zero, axis) = (_mm256_setzero_si256(), _mm256_set1_epi64x(size as i64));
+    let last = _mm256_set1_epi64x((size as i64).wrapping_sub(1));
+    let mut outside = zero;
+    for (k, to) in vectors.chunks_exact_mut(LANES).enumerate() {
+        // SAFETY: the caller's promise: whole vectors of entries follow each other. Another thread may
+        // change them: one register is checked and used.
+        unsafe {
+            let value = _mm256_loadu_si256(from.add(k * LANES).cast());
+            let negative = _mm256_cmpgt_epi64(zero, value);
+            let at = _mm256_add_epi64(value, _mm256_and_si256(negative, axis));
+            // Out of range, either the position or its distance from the last one is negative.
+            let sign = _mm256_or_si256(at, _mm256_sub_epi64(last, at));
+            let wrong = _mm256_cmpgt_epi64(zero, sign);
+            outside = _mm256_or_si256(outside, wrong);
+            _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm256_andnot_si256(wrong, at));
+        }
+    }
+    let inside = _mm256_testz_si256(outside, outside) == 1;
+    // SAFETY: the caller's promise, for the entries after the vectors.
+    inside & unsafe { read_places_plain(rest, from.add(whole), stride, size) }
 }
 
 /// # Safety
 /// As for [`read_places`].
 #[inline(always)]
 unsafe fn read_places_plain(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
-    let mut outside = 0;
-    let mut put = |to: &mut i64, value: i64| {
+    let mut all = true;
+    for (k, to) in to.iter_mut().enumerate() {
+        // SAFETY: the caller's promise. Another thread may change the entries: each is loaded once.
+        let value = unsafe { read_once(from.byte_offset(k as isize * stride)) };
         let at = from_front(value, size);
         let inside = is_inside(at, size);
-        outside |= u64::from(!inside);
+        all &= inside;
         *to = if inside { at } else { 0 };
-    };
-    // SAFETY: the caller's promise. The loop that the compiler can turn into vectors has a constant
-    // step.
-    unsafe {
-        if stride == ENTRY {
-            for (k, to) in to.iter_mut().enumerate() {
-                put(to, from.add(k).read_unaligned());
-            }
-        } else {
-            for (k, to) in to.iter_mut().enumerate() {
-                put(to, from.byte_offset(k as isize * stride).read_unaligned());
-            }
-        }
     }
-    outside == 0
+    all
 }
 
 /// `to[k] = from[k][named[k]]`, where `step` bytes lie from position to position.
@@ -203,7 +232,7 @@ unsafe fn move_places<W: Copy>(
 /// Lanes that lie side by side, whose elements lie far apart: a block of them is moved to where they
 /// lie close, and read there.
 struct Tiled<'a> {
-    dst: Dst<'a>,
+    dst: Target<'a>,
     src: Src<'a>,
     entries: Entries<'a>,
     /// Of destination, index and source.
@@ -215,7 +244,7 @@ struct Tiled<'a> {
 
 impl<'a> Tiled<'a> {
     /// None when there is no need.
-    fn of(dst: Dst<'a>, src: Src<'a>, axis: usize, entries: &Entries<'a>) -> Option<Self> {
+    fn of(dst: Target<'a>, src: Src<'a>, axis: usize, entries: &Entries<'a>) -> Option<Self> {
         let size = dst.dtype().size();
         let layouts = [dst.layout(), entries.layout, src.layout()];
         let steps = layouts.map(|layout| layout.strides()[axis]);

@@ -13,12 +13,13 @@ use std::ops::Range;
 
 use inlay_core::{Combine, DType, Layout, Reduce, Result, resized};
 
-use super::copy::copy;
+use super::copy::copy_to;
 use super::groups::is_dense;
 use super::positions::{Positions, all_inside, from_front, is_inside};
 use super::reducer::{Reducer, dispatch_reduce, prefetch};
-use super::rows::{Index, scatter_rows};
-use crate::view::Span;
+use super::rows::{Index, scatter_rows_to};
+use crate::once::read_once;
+use crate::view::{Span, Target};
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
 
@@ -41,11 +42,15 @@ pub fn scatter_elements(
     values: Src<'_>,
     combine: Combine,
 ) -> Result<()> {
-    dst.expect_apart(&values);
+    let dst = dst.into_target();
+    dst.expect_source(&values);
     dst.expect_apart(&entries);
+    dst.expect_apart(&index.values);
+    let one_dtype = combine == Combine::Assign || dst.dtype() == values.dtype();
+    assert!(one_dtype, "numbers of one dtype are reduced");
     assert_eq!(entries.layout().shape(), values.layout().shape(), "an entry for each value");
     if let Some(base) = base {
-        dst.expect_apart(&base);
+        dst.expect_source(&base);
         assert_eq!(base.layout().shape(), dst.layout().shape(), "a copy of the base");
     }
     let call = Call { dst, axis, values, combine };
@@ -66,7 +71,7 @@ pub fn scatter_elements(
     }
     let positions = index.positions(axis, call.places())?;
     let layout = positions.stretched(entries.layout().shape());
-    let entries = Entries::checked(&positions, &layout);
+    let entries = Entries::checked(&positions, &layout, call.places());
     match strategy {
         Strategy::Direct => {
             let space = direct::Space::new(&call, base, &layout)?;
@@ -82,9 +87,9 @@ pub fn scatter_elements(
     }
 }
 
-fn copy_base(dst: Dst<'_>, base: Option<Src<'_>>) {
+fn copy_base(dst: Target<'_>, base: Option<Src<'_>>) {
     if let Some(base) = base {
-        copy(dst, base);
+        copy_to(dst, base);
     }
 }
 
@@ -129,7 +134,7 @@ fn tile(places: usize, step: isize, row: usize, count: usize) -> usize {
 /// What a scatter of elements is given, but for the index.
 #[derive(Clone, Copy)]
 struct Call<'a> {
-    dst: Dst<'a>,
+    dst: Target<'a>,
     axis: usize,
     values: Src<'a>,
     combine: Combine,
@@ -191,7 +196,7 @@ fn long_lanes(call: &Call<'_>, entries: &Entries<'_>) -> Result<()> {
             };
             let index = Index { op: "put_along_axis", arg: "index", values };
             if done.is_ok() {
-                done = scatter_rows(to, None, 0, index, from, call.combine);
+                done = scatter_rows_to(to, None, 0, index, from, call.combine);
             }
         }
     });
@@ -217,7 +222,9 @@ impl<'a> Entries<'a> {
         Entries { origin: index.origin(), layout: index.layout(), span: index.span() }
     }
 
-    fn checked(index: &'a Positions, layout: &'a Layout) -> Self {
+    /// The positions of an index on an axis of `places`.
+    fn checked(index: &'a Positions, layout: &'a Layout, places: usize) -> Self {
+        index.expect_within(places);
         let inside = layout.extent(size_of::<i64>());
         let inside = inside.is_some_and(|range| range.end <= size_of_val(index.values()));
         assert!(inside || layout.numel() == 0, "the index layout stays inside of the index");
@@ -227,7 +234,7 @@ impl<'a> Entries<'a> {
     }
 
     /// The position on an axis of `size`, or `None` when it is out of range. Another thread may
-    /// change a foreign index: it is read once, and used as it was read.
+    /// change a foreign index: [`Entries::read`] loads it once, so what was checked is used.
     ///
     /// # Safety
     /// The offset is that of an element of the layout.
@@ -238,14 +245,14 @@ impl<'a> Entries<'a> {
         is_inside(at, size).then_some(at as usize)
     }
 
-    /// The value as it is.
+    /// The value as it is, loaded once.
     ///
     /// # Safety
     /// As for [`Entries::at`].
     #[inline(always)]
     unsafe fn read(&self, offset: isize) -> i64 {
         // SAFETY: the caller's promise.
-        unsafe { self.origin.offset(offset).cast::<i64>().read_unaligned() }
+        unsafe { read_once(self.origin.offset(offset).cast::<i64>()) }
     }
 
     /// Asks for `count` entries from an offset on, wherever that is.

@@ -4,10 +4,11 @@
 use inlay_core::{Combine, Layout};
 
 use super::{Call, Index};
-use crate::kernels::positions::{ENTRIES, read_few};
+use crate::Src;
+use crate::kernels::positions::{FEW_ENTRIES, read_few};
 use crate::kernels::reducer::{Reducer, dispatch_reduce, joins_in_place};
 use crate::number::dispatch_width;
-use crate::{Dst, Src};
+use crate::view::Target;
 
 /// Bytes of the tensor up to which a call is small: they are copied at once. (8 x 8 floats, 32 entries:
 /// a put takes 730 ns instead of 940 with all around it, a take 560 instead of 660.)
@@ -28,7 +29,7 @@ impl Sizes {
         let fits = shape.len() == part.len()
             && (0..shape.len()).all(|k| k == axis || shape[k] == part[k])
             && whole.numel().saturating_mul(size) <= SMALL
-            && entries.numel() <= ENTRIES
+            && entries.numel() <= FEW_ENTRIES
             && whole.is_contiguous(size);
         fits.then(|| Sizes {
             outer: shape[..axis].iter().product(),
@@ -68,21 +69,22 @@ pub(super) fn scatter(call: &Call<'_>, base: Option<Src<'_>>, index: &Index<'_>)
         && values.layout().is_contiguous(size)
         && base.as_ref().is_none_or(alike)
         && joins_in_place(combine, dst.dtype());
-    let mut room = [0; ENTRIES];
+    let mut room = [0; FEW_ENTRIES];
     if !suits {
         return false;
     }
     let Some(places) = read_few(index.values, sizes.places, &mut room) else { return false };
     if let Some(base) = base {
-        dst.expect_apart(&base);
         let bytes = dst.layout().numel() * size;
-        // SAFETY: both have so many bytes without gaps, and lie apart.
+        // SAFETY: both have so many bytes without gaps; `scatter_elements` has checked that they lie apart
+        // and have elements of one size.
         unsafe { dst.origin().copy_from_nonoverlapping(base.origin(), bytes) };
     }
     let (to, from) = (dst.origin(), values.origin());
     match combine {
         Combine::Assign => dispatch_width!(size, W => sizes.each(places, |element, entry| {
-            // SAFETY: both views are contiguous and have as many elements, and lie apart.
+            // SAFETY: `each` gives numbers of elements of both views, which are contiguous; that they have
+            // elements of one size and lie apart was checked by `scatter_elements`.
             unsafe {
                 let value = from.cast::<W>().add(entry).read_unaligned();
                 to.cast::<W>().add(element).write_unaligned(value);
@@ -90,7 +92,7 @@ pub(super) fn scatter(call: &Call<'_>, base: Option<Src<'_>>, index: &Index<'_>)
         })),
         Combine::Reduce { reduce, .. } => dispatch_reduce!(reduce, dst.dtype(), (T, R) => {
             sizes.each(places, |element, entry| {
-                // SAFETY: as above.
+                // SAFETY: as above; `scatter_elements` has checked that both are of this dtype.
                 unsafe {
                     let (to, value) = (to.cast::<T>().add(element), from.cast::<T>().add(entry));
                     let joined =
@@ -104,21 +106,22 @@ pub(super) fn scatter(call: &Call<'_>, base: Option<Src<'_>>, index: &Index<'_>)
 }
 
 /// Reads a few elements. False if they are many, or if an entry is out of range.
-pub(super) fn gather(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Index<'_>) -> bool {
+pub(super) fn gather(dst: Target<'_>, src: Src<'_>, axis: usize, index: &Index<'_>) -> bool {
     let size = dst.same_size(&src);
     let Some(sizes) = Sizes::of(src.layout(), index.values.layout(), axis, size) else {
         return false;
     };
     let suits =
         index.values.layout().shape() == dst.layout().shape() && dst.layout().is_contiguous(size);
-    let mut room = [0; ENTRIES];
+    let mut room = [0; FEW_ENTRIES];
     if !suits {
         return false;
     }
     let Some(places) = read_few(index.values, sizes.places, &mut room) else { return false };
     let (to, from) = (dst.origin(), src.origin());
     dispatch_width!(size, W => sizes.each(places, |element, entry| {
-        // SAFETY: both views are contiguous and have as many elements, and lie apart.
+        // SAFETY: `each` gives numbers of elements of both views, which are contiguous; that they have
+        // elements of one size and lie apart was checked by `gather_elements`.
         unsafe {
             let value = from.cast::<W>().add(element).read_unaligned();
             to.cast::<W>().add(entry).write_unaligned(value);

@@ -13,14 +13,14 @@ use crate::{Bool8, Dst, threads};
 /// # Errors
 /// No memory for a note a place.
 pub fn winning_elements(dst: Dst<'_>, index: &Positions, axis: usize, places: usize) -> Result<()> {
+    let dst = dst.into_target();
     assert_eq!(dst.dtype(), DType::Bool, "true or false");
-    let entries = Entries::checked(index, index.layout());
+    let entries = Entries::checked(index, index.layout(), places);
     let layouts = [dst.layout(), entries.layout];
     assert_eq!(layouts[0].shape(), layouts[1].shape(), "a result for each entry");
     let steps = layouts.map(|layout| layout.strides()[axis]);
     let lanes = Walk::of_rows(layouts, axis);
     let count = index.layout().shape()[axis];
-    assert!(places > 0 || index.values().is_empty(), "places that entries can name");
     let cost = count.saturating_mul(2 * size_of::<i64>());
     let parts = threads::parts(lanes.len(), cost);
     // Lanes that lie across each other are read together, if their notes fit into a cache. (A put of 1024 x
@@ -41,11 +41,10 @@ pub fn winning_elements(dst: Dst<'_>, index: &Positions, axis: usize, places: us
             for lane in 0..run.len {
                 let [to, entry] = at(&run, lane as isize);
                 // SAFETY: lane and j lie inside of both layouts, these lanes are this thread's, and every
-                // place has a note for each of them.
+                // place has a note for each of them: `Entries::checked` has seen that all positions are
+                // below `places`.
                 unsafe {
-                    let place = entries.read(entry + j * steps[1]);
-                    // They were checked, for whatever axis; it costs less than to look again.
-                    let place = (place as usize).min(places - 1);
+                    let place = entries.read(entry + j * steps[1]) as usize;
                     let seen = seen.get_unchecked_mut(place * width + lane);
                     let wins = std::mem::replace(seen, number) != number;
                     let to = dst.origin().offset(to + j * steps[0]).cast::<Bool8>();

@@ -1,15 +1,16 @@
 //! Folds of elements that follow each other in memory, in the same lanes and order as any others.
 
 use super::{FEW_LANES, Folding, LANES};
+use crate::view::Target;
 use crate::walk::{Run, Walk};
-use crate::{Dst, Src, threads};
+use crate::{Src, threads};
 
 /// Folds each line of `len` elements, which are one block, into its place.
 ///
 /// Lines are short, so what matters is what each costs beside its elements: where every line was
 /// walked to and its result kept in between, 4M floats in lines of 8 took 13 ms instead of 0.9, and in
 /// lines of 64, 2.5 instead of 0.4.
-pub(super) fn fold_lines<F: Folding>(dst: Dst<'_>, src: Src<'_>, outer: &Walk<2>, len: usize) {
+pub(super) fn fold_lines<F: Folding>(dst: Target<'_>, src: Src<'_>, outer: &Walk<2>, len: usize) {
     let cost = len * size_of::<F::Number>() + size_of::<F::Stored>();
     threads::split(outer.len(), cost, |lines| {
         outer.runs(lines, |run| {

@@ -14,6 +14,7 @@ use num_complex::{Complex32, Complex64};
 use super::positions::Shared;
 use crate::memory::{Plain, Scratch};
 use crate::number::{Ordered, dispatch};
+use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src, threads};
 
@@ -114,7 +115,9 @@ folding!(
 /// Sums and products of integers and bools wrap in 64 bits; 16-bit floats are folded in 32 and
 /// rounded once. The largest and smallest of no elements is for the caller to refuse.
 pub fn fold(how: Fold, dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
+    let dst = dst.into_target();
     dst.expect_apart(&src);
+    assert_eq!(over.len(), src.layout().rank(), "a choice for each axis");
     let dtype = src.dtype();
     let refused = || -> Result<()> { unreachable!("inference refuses an order of {dtype}") };
     match how {
@@ -130,7 +133,7 @@ pub fn fold(how: Fold, dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> 
     }
 }
 
-fn fold_of<F: Folding>(dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
+fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
     assert_eq!(dst.dtype().size(), size_of::<F::Stored>(), "the result's dtype");
     let layout = src.layout();
     let part = |summed: bool| {

@@ -98,6 +98,7 @@ pub(in crate::kernels) fn interleave_with(
     source: Src<'_>,
     comb: Comb,
 ) {
+    let dst = dst.into_target();
     dst.expect_apart(&base);
     dst.expect_apart(&source);
     let (size, numel) = (dst.same_size(&source), dst.layout().numel());

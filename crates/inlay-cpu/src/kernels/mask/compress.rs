@@ -20,6 +20,7 @@ pub fn compress(dst: Dst<'_>, src: Src<'_>, bits: &Bits) {
 
 /// [`compress`] by `simd`.
 pub(super) fn compress_with(simd: Simd, dst: Dst<'_>, src: Src<'_>, bits: &Bits) {
+    let dst = dst.into_target();
     dst.expect_apart(&src);
     let size = dst.same_size(&src);
     let exact = dst.layout().is_contiguous(size) && dst.layout().numel() == bits.ones();

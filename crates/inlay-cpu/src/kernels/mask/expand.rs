@@ -3,7 +3,7 @@
 use std::hint::select_unpredictable;
 
 use super::{BLOCK, Bits, Piece, pieces};
-use crate::kernels::copy::{copy, move_run};
+use crate::kernels::copy::{copy_to, move_run};
 use crate::number::dispatch_width;
 use crate::simd::Simd;
 use crate::stream;
@@ -31,12 +31,13 @@ pub(super) fn expand_with(
     bits: &Bits,
     source: Src<'_>,
 ) {
+    let dst = dst.into_target();
     dst.expect_apart(&source);
     let size = dst.same_size(&source);
     let enough = source.layout().is_contiguous(size) && source.layout().numel() >= bits.ones();
     assert!(enough, "a contiguous source of enough elements");
     if let Some(base) = &base {
-        dst.expect_apart(base);
+        dst.expect_source(base);
     }
     // A base with gaps is copied first, in the order that suits it, and not element by element
     // beside the mask. (2048x2048 f32, with its mask: transposed 4.2 ms instead of 27, every other
@@ -47,7 +48,7 @@ pub(super) fn expand_with(
             to == size as isize && from != to
         };
         if gaps {
-            copy(dst, *base);
+            copy_to(dst, *base);
         }
         !gaps
     });

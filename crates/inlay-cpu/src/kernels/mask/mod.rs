@@ -16,7 +16,7 @@ mod tests;
 
 use std::ops::Range;
 
-use inlay_core::{Layout, Result};
+use inlay_core::{DType, Layout, Result};
 
 #[cfg(test)]
 pub(super) use comb::interleave_with;
@@ -25,9 +25,10 @@ pub use compress::compress;
 pub use expand::expand;
 pub use select::select;
 
-use super::copy::copy;
+use super::copy::copy_to;
 use super::positions::Shared;
 use crate::memory::{Scratch, Space};
+use crate::once::settle;
 use crate::view::Span;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
@@ -49,8 +50,10 @@ pub struct Bits {
 impl Bits {
     /// Reads a bool view.
     pub fn read(mask: Src<'_>) -> Result<Self> {
+        assert_eq!(mask.dtype(), DType::Bool, "true or false");
         let len = mask.layout().numel();
-        let few = Run::of_few([mask.layout()], [1]);
+        // One block at most, which has no ones before it, whatever the threshold is.
+        let few = Run::of_few([mask.layout()], [1]).filter(|_| len <= BLOCK);
         let walk = || Walk::new([mask.layout()]);
         if few.is_none() && len > BLOCK && !matches!(walk().run_strides()[0], 0 | 1) {
             return Bits::read_apart(mask);
@@ -62,6 +65,8 @@ impl Bits {
             // SAFETY: the run lies inside of the mask.
             unsafe { pack::run(&mut words, 0, mask.origin(), run.strides[0], len) };
             before.fill(0);
+            // Another thread may change the mask: what is counted is the private copy.
+            settle();
             let ones = words.iter().map(|word| word.count_ones() as usize).sum();
             return Ok(Bits { words, before, len, ones });
         }
@@ -85,6 +90,7 @@ impl Bits {
                         pack::run(packed, bit, from, run.strides[0], run.len);
                     }
                 });
+                settle();
                 *counted = packed.iter().map(|word| word.count_ones() as usize).sum();
             }
         });
@@ -102,9 +108,10 @@ impl Bits {
         let mut bytes = Scratch::<u8>::new(layout.numel())?;
         let Range { start, end } = bytes.as_mut_ptr_range();
         let span = Span { low: start.addr(), high: end.addr() };
-        // SAFETY: the bytes are as many as the layout has, and this call's alone.
-        let near = unsafe { Dst::new(start, &layout, mask.dtype(), span) };
-        copy(near, mask);
+        // SAFETY: the bytes are as many as the layout has, of one byte each as `read` has checked, and this
+        // call's alone.
+        let near = unsafe { Dst::new(start, &layout, mask.dtype(), span) }.into_target();
+        copy_to(near, mask);
         Bits::read(near.as_src())
     }
 

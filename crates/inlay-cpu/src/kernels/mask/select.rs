@@ -1,5 +1,7 @@
 //! From one side or the other, element by element, as a mask says.
 
+use inlay_core::DType;
+
 use super::expand::Word;
 use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
@@ -21,6 +23,8 @@ pub(super) fn select_with(
     a: Src<'_>,
     b: Option<Src<'_>>,
 ) {
+    let dst = dst.into_target();
+    assert_eq!(condition.dtype(), DType::Bool, "true or false");
     dst.expect_apart(&condition);
     dst.expect_apart(&a);
     let size = dst.same_size(&a);

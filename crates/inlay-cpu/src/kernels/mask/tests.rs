@@ -113,7 +113,7 @@ fn every_choice_is_the_plain_loop() {
                     }
                     {
                         let (condition, a, b) = (condition.read(), a.read(), b.read());
-                        let write = to.write();
+                        let mut write = to.write();
                         let layouts = [(to_step, 1), (if_step, 0), (a_step, 1), (b_step, 0)];
                         let [to, chosen, one, other] =
                             layouts.map(|(step, offset)| strided(len, step, offset));
@@ -180,7 +180,7 @@ fn check(random: &mut Random, dtype: DType, len: usize, gaps: [usize; 2], offset
                 }
             }
             {
-                let (base, source, to) = (base.read(), source.read(), to.write());
+                let (base, source, mut to) = (base.read(), source.read(), to.write());
                 let base = base.src(&base_layout, dtype).expect("inside");
                 let source = source.src(&source_layout, dtype).expect("inside");
                 let to = to.dst(&to_layout, dtype).expect("inside");
@@ -200,7 +200,7 @@ fn check(random: &mut Random, dtype: DType, len: usize, gaps: [usize; 2], offset
             expected[at..at + size].copy_from_slice(&element(&base, &base_layout, from));
         }
         {
-            let (base, to) = (base.read(), to.write());
+            let (base, mut to) = (base.read(), to.write());
             let layout = strided(ones, size, offsets[1]);
             let to = to.dst(&layout, dtype).expect("inside");
             compress_with(simd, to, base.src(&base_layout, dtype).expect("inside"), &bits);

@@ -1,8 +1,8 @@
 //! Rows written directly, in index order.
 //!
-//! Threads own ranges of places, or rows' elements where there are enough that lie apart. Each goes
-//! through the index block by block, lists what falls into its range, and writes that. Rows of one
-//! value that lie side by side have loops of their own, in `values`.
+//! Threads own ranges of places. If the elements of a row lie apart, threads share these as well. Each thread
+//! reads the index block by block, lists the entries that fall into its range, and writes them. Contiguous
+//! rows of one value have loops of their own, in `values`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use smallvec::SmallVec;
 use super::grouped::LINE;
 use super::values::{assign_values, join_all, join_words};
 use super::write::{Counted, Everything, Named, Note, assign, divide, join, words_of_counts};
-use super::{Call, SHORT_ROW};
-use crate::kernels::copy::copy;
-use crate::kernels::listing::{BLOCK, Entries, List, Values, shares};
+use super::{RowScatter, SHORT_ROW};
+use crate::kernels::copy::copy_to;
+use crate::kernels::listing::{BLOCK, IndexReader, List, Values, shares};
 use crate::kernels::positions::Shared;
 use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch, prefetch_far, rows_ahead};
 use crate::memory::Space;
@@ -24,30 +24,30 @@ use crate::number::dispatch_width;
 use crate::threads;
 use crate::walk::{Run, Walk};
 
-/// Entries that a place is asked for ahead of its use, which its address does not follow from. It
-/// halves the time of 10M values into 30M, which no cache holds, and costs nothing where one does.
+/// How many entries ahead a place is prefetched; the hardware can't predict its address. It halves the time
+/// of 10M values into 30M places, which no cache holds, and costs nothing if a cache holds them.
 pub(super) const AHEAD: usize = 16;
 
-/// Elements of a row that lie further apart are not asked for: it would be a line for each.
+/// Rows with a larger stride are not prefetched: each element would take a cache line.
 const LINE_STEP: isize = LINE as isize;
 
-/// A scatter and how its rows are cut.
+/// A scatter and how its rows are split.
 pub(super) struct Direct<'a> {
-    pub(super) call: Call<'a>,
+    pub(super) call: RowScatter<'a>,
     rows: Walk<3>,
     pub(super) steps: [isize; 3],
     /// Elements of a row that are written together.
     row_len: usize,
 }
 
-/// What is noted of the places of a range while they are written: what a place holds at first does
-/// not take part, and a mean needs its count.
+/// What is noted about the places of a range while they are written. Without `include_self` the first update
+/// replaces the old value, and a mean needs the number of its updates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Notes {
     Nothing,
-    /// A bit a place: whether it was named.
+    /// A bit for each place: whether an entry has named it.
     Named,
-    /// A byte a place, and more where that is not enough: how many values it is the sum of.
+    /// A `u8` for each place, with a list of overflows: the number of values in its sum.
     Counted {
         include_self: bool,
     },
@@ -64,7 +64,7 @@ impl Notes {
         }
     }
 
-    /// How many words `places` need, which get up to `entries`.
+    /// How many words the notes of `places` take, of which `entries` name some.
     fn words(self, places: usize, entries: usize) -> usize {
         match self {
             Notes::Nothing => 0,
@@ -73,20 +73,20 @@ impl Notes {
         }
     }
 
-    /// Sets the words of places that were not named yet.
+    /// Sets the words to what they are before the first entry.
     fn clear(self, words: &mut [u32]) {
         words.fill(match self {
             Notes::Counted { include_self: true } => u32::from_ne_bytes([1; 4]),
             _ => 0,
         });
-        // Nothing was noted aside.
+        // The last word is the number of overflows.
         if let (Notes::Counted { .. }, Some(last)) = (self, words.last_mut()) {
             *last = 0;
         }
     }
 }
 
-/// A part of the index, and the run of elements to be written by it.
+/// A block of the index, and the run of elements of a row that it writes.
 pub(super) struct Task<'t> {
     pub(super) run: Run<3>,
     pub(super) own: &'t Range<usize>,
@@ -95,36 +95,39 @@ pub(super) struct Task<'t> {
     pub(super) values: Values<'t>,
 }
 
-type Quick = unsafe fn(&Direct<'_>, &Task<'_>, &mut List, &mut [u32]) -> bool;
-type Write = unsafe fn(&Direct<'_>, &Task<'_>, &List, &mut [u32]);
+/// Writes a block without a list. Returns false, after it has written nothing or only what the list writes
+/// again, if a list is needed.
+type WriteAtOnce = unsafe fn(&Direct<'_>, &Task<'_>, &mut List, &mut [u32]) -> bool;
+/// Writes a block by its list.
+type WriteBlock = unsafe fn(&Direct<'_>, &Task<'_>, &List, &mut [u32]);
 
 /// How a block is written.
 #[derive(Clone, Copy)]
 struct Way {
-    /// Without a list; or tells that it needs one, by which all of the block is written.
-    quick: Option<Quick>,
-    /// By a list.
-    block: Write,
+    /// Tried first, if there is one.
+    quick: Option<WriteAtOnce>,
+    /// For blocks that need a list.
+    block: WriteBlock,
 }
 
 /// How a call's entries are written.
 #[derive(Clone, Copy)]
 struct Writers {
-    /// Whether lists have what the entries stand for, which is a word each, instead of their numbers.
+    /// Whether lists have the values of the entries, one word each, instead of their numbers.
     words: bool,
     blocks: Way,
-    /// The same for slabs after the first, where that has noted what is so for all of them.
+    /// The same for slabs after the first, if the notes of the first serve all of them.
     again: Option<Way>,
-    /// Ends a range.
+    /// Called at the end of a range.
     end: Option<unsafe fn(&Direct<'_>, &Task<'_>, &mut [u32])>,
 }
 
 impl<'a> Direct<'a> {
-    pub(super) fn new(call: &Call<'a>) -> Self {
-        // It is large, so it is made where it stays.
+    pub(super) fn new(call: &RowScatter<'a>) -> Self {
+        // A large struct: it is built in place and not moved.
         let mut direct = Direct { call: *call, rows: call.rows(), steps: call.steps(), row_len: 1 };
-        // Elements that lie further apart than places are rows of their own: so a row of the
-        // updates is read, and one of the destination written, in the order of memory.
+        // If elements of a row lie further apart than places do, each is treated as a row of its own. So
+        // updates are read and places written in the order of memory.
         let apart = direct.rows.run_strides()[0].unsigned_abs() > direct.steps[0].unsigned_abs();
         if !apart {
             direct.row_len = direct.rows.run_len();
@@ -132,19 +135,19 @@ impl<'a> Direct<'a> {
         direct
     }
 
-    /// How many elements of a row are written together.
+    /// How many elements of a row are written together: a slab.
     pub(super) fn row_len(&self) -> usize {
         self.row_len
     }
 
-    /// Whether the elements of a row lie apart.
+    /// Whether the elements of a row are not contiguous.
     pub(super) fn with_gaps(&self) -> bool {
         let size = self.call.dst.dtype().size() as isize;
         let [to, _, from] = self.rows.run_strides();
         self.row_len > 1 && (to != size || from != size)
     }
 
-    /// Whether a thread goes through the index no more than once.
+    /// Whether a thread reads the index only once.
     pub(super) fn reads_index_once(&self) -> bool {
         self.rows.len() == self.row_len
     }
@@ -153,9 +156,9 @@ impl<'a> Direct<'a> {
         self.call.dst.layout().shape()[self.call.axis]
     }
 
-    /// Writes. False when an entry is out of range: then a part was written.
-    pub(super) fn run(&self, entries: &Entries<'_>) -> Result<bool> {
-        let Call { dst, base, .. } = self.call;
+    /// Writes. Returns false if an entry is out of range; then some of the places were written.
+    pub(super) fn run(&self, entries: &IndexReader<'_>) -> Result<bool> {
+        let RowScatter { dst, base, .. } = self.call;
         let size = dst.dtype().size();
         let slabs = self.rows.len() / self.row_len;
         let cost = 2 * self.row_len * size + size_of::<i64>();
@@ -170,7 +173,7 @@ impl<'a> Direct<'a> {
         let all_words: usize = words.iter().sum();
         let mut space = Space::<u32>::new(all_words.saturating_mul(bundles))?;
         if let Some(base) = base {
-            copy(dst, base);
+            copy_to(dst, base);
         }
         let writers = self.writers();
         let space = Shared(space.as_mut_ptr());
@@ -178,7 +181,8 @@ impl<'a> Direct<'a> {
         threads::run(bundles * ranges.len(), |item| {
             let (bundle, range) = (item / ranges.len(), item % ranges.len());
             let before = bundle * all_words + words[..range].iter().sum::<usize>();
-            // SAFETY: every item has its own words.
+            // SAFETY: the space has `all_words` for each bundle, of which every range has its own; so no other
+            // item has these words, which are initialized.
             let space =
                 unsafe { std::slice::from_raw_parts_mut(space.get().add(before), words[range]) };
             let slabs = threads::part_of(slabs, bundles, bundle);
@@ -192,7 +196,7 @@ impl<'a> Direct<'a> {
     /// The slabs of one bundle at the places of one range.
     fn item(
         &self,
-        entries: &Entries<'_>,
+        entries: &IndexReader<'_>,
         slabs: Range<usize>,
         own: &Range<usize>,
         (notes, space): (Notes, &mut [u32]),
@@ -214,15 +218,16 @@ impl<'a> Direct<'a> {
                     let values = entries.values(block.clone(), &mut space_of_values);
                     let first = if self.call.selected.is_some() { 0 } else { block.start };
                     let task = Task { run, own, first, values };
-                    // SAFETY: the run lies inside of the rows; listed places lie inside of the
-                    // range and listed entries inside of the block, as `List` promises; threads
-                    // have different elements, or different places.
+                    // SAFETY: `RowScatter::expect_sound` has checked the views. The walk keeps the run inside
+                    // of the rows. Ranges lie inside of the axis of the destination and blocks inside of
+                    // the entries. `List` keeps listed places inside of the range and entries inside of
+                    // the block, however the index changes meanwhile. Items have different slabs, or
+                    // different ranges of places, and their own words.
                     unsafe {
                         if way.quick.is_some_and(|quick| quick(self, &task, &mut list, space)) {
                             continue;
                         }
-                        // The list of an index that is one block serves all slabs, but for what the
-                        // entries stand for.
+                        // If the index is one block, its list serves all slabs, unless it holds values.
                         if !single || writers.words || slab == slabs.start {
                             inside &= self.list(&task, block, writers.words, &mut list);
                         }
@@ -231,7 +236,7 @@ impl<'a> Direct<'a> {
                 }
                 if let Some(end) = writers.end {
                     let values = entries.values(0..0, &mut space_of_values);
-                    // SAFETY: as above.
+                    // SAFETY: as above; there are no entries.
                     unsafe { end(self, &Task { run, own, first: 0, values }, space) };
                 }
             });
@@ -242,7 +247,7 @@ impl<'a> Direct<'a> {
         inside
     }
 
-    /// Lists what a task owns of a block of entries. Tells whether all of them are on the axis.
+    /// Lists the entries of a block whose places a task owns. Returns whether all are on the axis.
     ///
     /// # Safety
     /// As for [`Direct::origins`].
@@ -254,7 +259,8 @@ impl<'a> Direct<'a> {
         list: &mut List,
     ) -> bool {
         let (values, size, own) = (task.values, self.places(), task.own);
-        // SAFETY: the caller's promise; there is a word for each entry where a row is one.
+        // SAFETY: the caller's promise. With `words`, a row of updates is one contiguous word for each entry,
+        // as `of_values` has checked.
         unsafe {
             let (_, updates) = self.origins(task);
             if let Some(selected) = self.call.selected {
@@ -271,7 +277,7 @@ impl<'a> Direct<'a> {
         }
     }
 
-    /// Whether rows are single values that lie side by side.
+    /// Whether rows are single values that are contiguous.
     fn of_values(&self) -> bool {
         let size = self.call.dst.dtype().size() as isize;
         self.call.selected.is_none()
@@ -297,8 +303,7 @@ impl<'a> Direct<'a> {
             if !<R as Reducer<T>>::IN_PLACE {
                 unreachable!("only what is reduced in place is written directly")
             } else if <R as Reducer<T>>::COUNTS {
-                // What a place holds takes part from the start: then it is enough that one slab
-                // counts for all.
+                // With `include_self` the counts are the same for all slabs, so only the first one counts.
                 let counted = notes == Notes::Counted { include_self: true };
                 let again = counted.then(|| all(values));
                 let blocks = Way::of_reduction::<T, R, Counted>(values);
@@ -316,7 +321,7 @@ impl<'a> Direct<'a> {
 impl Way {
     fn of_reduction<T: Copy, R: Reducer<T>, N: Note>(values: bool) -> Self {
         let block = if values && size_of::<T>() == size_of::<u32>() {
-            join_words::<T, R, N> as Write
+            join_words::<T, R, N> as WriteBlock
         } else {
             join::<T, R, N>
         };
@@ -325,10 +330,10 @@ impl Way {
 }
 
 impl Direct<'_> {
-    /// Where the range's first place and the block's first entry lie.
+    /// The addresses of the range's first place and of the block's first entry.
     ///
     /// # Safety
-    /// They are inside of their axes, and the run inside of the rows.
+    /// Both are inside of their axes, and the run inside of the rows.
     pub(super) unsafe fn origins(&self, task: &Task<'_>) -> (*mut u8, *const u8) {
         let to = task.run.offsets[0] + task.own.start as isize * self.steps[0];
         let from = task.run.offsets[2] + task.first as isize * self.steps[2];
@@ -336,8 +341,8 @@ impl Direct<'_> {
         unsafe { (self.call.dst.origin().offset(to), self.call.updates.origin().offset(from)) }
     }
 
-    /// [`Direct::each`] for short rows of which a list has all, in order: little else is done for each.
-    /// (500k rows of 8 floats into 50k: 1.0 ms instead of 1.7.)
+    /// [`Direct::each`] for short rows if the list has all entries of the block, in order. It has less overhead
+    /// for each. (500k rows of 8 `f32` into 50k: 1.0 ms instead of 1.7.)
     ///
     /// # Safety
     /// As there.
@@ -362,7 +367,7 @@ impl Direct<'_> {
         }
     }
 
-    /// Calls `visit` with each listed place, where it and its entry lie.
+    /// Calls `visit` with each listed place, its address and the address of its update.
     ///
     /// # Safety
     /// As for [`Direct::origins`], with what is listed.
@@ -380,7 +385,7 @@ impl Direct<'_> {
         let to_place = |place: u32| to.wrapping_offset(place as isize * to_step);
         let last = places.len().saturating_sub(1);
         let from_entry = |entry: u32| from.wrapping_offset(entry as isize * from_step);
-        // What one thread reads in the order of memory, the CPU asks for itself.
+        // What one thread reads in the order of memory, the hardware prefetches.
         let in_order = task.own.len() == self.places() && self.call.selected.is_none();
         let with_gaps = !in_order && from_step.unsigned_abs() > 8;
         let span = |n: usize| match task.run.strides[n] {
@@ -389,15 +394,16 @@ impl Direct<'_> {
         };
         let (to_span, from_span) = (span(0), if with_gaps { span(2) } else { 0 });
         let short = to_span.max(from_span) <= LINE;
-        // With gaps, more is on its way than the first cache can ask for; without, that is the faster one.
-        // (200k rows of 256 bytes into 20k on one thread: 3.5 ms, into the second cache 6; 100k of 256
-        // bytes into 1M on two threads: 4.5 ms, into the second 2.4.)
+        // With gaps, more lines are requested than the first-level cache can track, so they are prefetched into
+        // the second-level cache. Without gaps the first level is faster. (200k rows of 256 bytes into 20k on
+        // one thread: 3.5 ms, by the second level 6; 100k of 256 bytes into 1M on two threads: 4.5 ms, by the
+        // second level 2.4.)
         let far = with_gaps && !short;
         let ahead = if far { rows_ahead(to_span) } else { AHEAD.min(rows_ahead(to_span)) };
         for (k, (&place, &entry)) in places.iter().zip(entries).enumerate() {
             let next = (k + ahead).min(last);
             let (next_place, next_entry) = (to_place(places[next]), from_entry(entries[next]));
-            // Loops that do nothing would take a sixth of the time of rows of 8 floats.
+            // Separate branches, because empty prefetch loops would take a sixth of the time of rows of 8 `f32`.
             if far {
                 prefetch_far(next_place, to_span);
                 prefetch_far(next_entry, from_span);

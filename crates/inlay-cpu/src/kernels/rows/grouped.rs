@@ -1,14 +1,13 @@
-//! Rows written place by place: the entries of a place are brought together first.
-//!
-//! Every place is accumulated in registers and written once.
+//! Rows written place by place: the entries are grouped by place first, then every place is accumulated in
+//! registers and written once.
 
 use std::ops::Range;
 
 use inlay_core::{Combine, Result};
 
 use super::near::Near;
-use super::{Call, ahead};
-use crate::kernels::copy::{copy, move_run};
+use super::{RowScatter, ahead};
+use crate::kernels::copy::{copy_to, move_run};
 use crate::kernels::groups::Groups;
 use crate::kernels::positions::Positions;
 use crate::kernels::reducer::{Rows, dispatch_reduce, prefetch_far, reduce_run};
@@ -16,14 +15,14 @@ use crate::number::dispatch_width;
 use crate::threads;
 use crate::walk::{Run, Walk};
 
-/// Bytes of a row that are handled at a time: longer rows are split, so that threads can share one
-/// row and its accumulated part stays in the cache.
+/// Bytes of a row that are handled at a time. Longer rows are split, so that threads can share a row, and what
+/// is accumulated stays in the cache.
 const BLOCK: usize = 16 << 10;
 
-/// Bytes of a line of the cache: rows are not split within.
+/// Bytes of a cache line. Rows are split at cache lines only.
 pub(super) const LINE: usize = 64;
 
-pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
+pub(super) fn scatter(call: &RowScatter<'_>, index: &Positions) -> Result<()> {
     let (entries, places) = (index.values().len(), call.dst.layout().shape()[call.axis]);
     let (last, rows) = (call.combine == Combine::Assign, call.updates.layout().shape()[call.axis]);
     let mut groups = Groups::of_numbers(entries, places, last, rows)?;
@@ -36,23 +35,23 @@ pub(super) fn scatter(call: &Call<'_>, index: &Positions) -> Result<()> {
 }
 
 /// Writes all places.
-fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups) {
-    let Call { dst, base, updates, combine, .. } = *call;
+fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
+    let RowScatter { dst, base, updates, combine, .. } = *call;
     let size = dst.same_size(&updates);
     let entries = index.values().len();
     let base = match base {
         Some(base) if !groups.is_dense() => {
-            copy(dst, base);
+            copy_to(dst, base);
             None
         }
         base => base,
     };
-    let call = Call { base, ..*call };
+    let call = RowScatter { base, ..*call };
     let (rows, steps) = (call.rows(), call.steps());
     let old = base.unwrap_or(dst.as_src());
     let cost = 2 * size + size * entries / groups.len().max(1);
     let cut = |part: usize, parts: usize| groups.cut(part, parts);
-    // Threads can't share a place, but its columns.
+    // Threads can't share a place, but they can share its columns.
     let columns = if groups.largest() > entries / threads::num_threads() {
         threads::num_threads()
     } else {
@@ -62,13 +61,14 @@ fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups) {
     let named = |entry: usize| index.values()[entry] as usize;
     let at = move |run: &Run<3>, place: usize| {
         let by = |k: usize| run.offsets[k] + place as isize * steps[k];
-        // SAFETY: the run lies inside of the rows, the place inside of the axis.
+        // SAFETY: the walk keeps the run inside of the rows. `groups` keeps the place inside of the axis, for
+        // which `Groups::fill_from` has checked the positions.
         unsafe { (dst.origin().offset(by(0)), old.origin().offset(by(1))) }
     };
     let keep = |run: &Run<3>, place: usize| {
         if base.is_some() {
             let (to, from) = at(run, place);
-            // SAFETY: as above, and `base`, which `old` is here, lies apart from `dst`.
+            // SAFETY: as above. `old` is the base here, which `RowScatter::expect_sound` has seen to lie apart.
             dispatch_width!(size, W => unsafe {
                 move_run::<W>(to, run.strides[0], from, run.strides[1], run.len);
             });
@@ -88,7 +88,9 @@ fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups) {
                     prefetch_far(updates.origin().wrapping_offset(from(next)), run.len * size);
                 }
                 let (to, _) = at(&run, place);
-                // SAFETY: as above, the entry lies inside of its axis, and the views lie apart.
+                // SAFETY: as above. There is a row of updates for each entry, and the updates lie apart from
+                // `dst`, as `RowScatter::expect_sound` and its caller have checked. Threads have different
+                // groups, or different columns.
                 unsafe {
                     let from = updates.origin().offset(from(entry));
                     move_run::<W>(to, run.strides[0], from, run.strides[2], run.len);
@@ -100,8 +102,8 @@ fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups) {
                 let near = Near::new(&call, groups, index.values(), include_self);
                 each_part(&rows, &cut, size, cost, columns, |run, part| {
                     if let Some(near) = &near && near.fits::<T, R>(&run) {
-                        // SAFETY: the run lies inside of the rows, and groups and columns are this
-                        // call's alone.
+                        // SAFETY: the walk keeps the run inside of the rows, `fits` takes it, and no other
+                        // thread has these groups in these columns.
                         unsafe { near.reduce::<T, R>(&run, part, |place| keep(&run, place)) };
                         return;
                     }
@@ -112,7 +114,7 @@ fn by_place(call: &Call<'_>, index: &Positions, groups: &Groups) {
                             continue;
                         }
                         let (to, own) = at(&run, place);
-                        // SAFETY: as above; `own` may be `to` itself.
+                        // SAFETY: as for assignments; `own` may be `to` itself.
                         unsafe {
                             let from = Rows {
                                 origin: updates.origin().offset(run.offsets[2]),
@@ -136,9 +138,9 @@ pub(super) fn evenly(count: usize) -> impl Fn(usize, usize) -> usize {
     }
 }
 
-/// Calls `visit` with every part of a row and every number, on several threads when `cost` bytes an
-/// element make that worth it. `cut(k, n)` is where the k-th of n parts of the numbers begins;
-/// rows are split into `columns` or more.
+/// Calls `visit` with every part of a row and every number of `0..cut(1, 1)`; no two calls have the same
+/// elements and number. If the work, at `cost` bytes per element, is large enough, several threads do it.
+/// `cut(k, n)` is where the k-th of n parts of the numbers begins. Rows are split into at least `columns`.
 pub(super) fn each_row<const N: usize>(
     rows: &Walk<N>,
     cut: &(impl Fn(usize, usize) -> usize + Sync),
@@ -152,7 +154,7 @@ pub(super) fn each_row<const N: usize>(
     });
 }
 
-/// [`each_row`], but `visit` is called with ranges of numbers.
+/// [`each_row`] with ranges of numbers.
 fn each_part<const N: usize>(
     rows: &Walk<N>,
     cut: &(impl Fn(usize, usize) -> usize + Sync),
@@ -170,7 +172,7 @@ fn each_part<const N: usize>(
     let block = run_len.min((BLOCK / size).max(1)).min(column);
     let blocks = run_len.div_ceil(block);
     let runs = (rows.len() / run_len) * blocks;
-    // Items are runs of rows, then blocks of a run, then parts of the numbers.
+    // An item is a run of the rows, a block of it, and a part of the numbers.
     let wanted = threads::parts(rows.len().saturating_mul(count), cost);
     let parts = wanted.div_ceil(runs).min(count);
     let item = |item: usize| {
@@ -184,7 +186,7 @@ fn each_part<const N: usize>(
     if wanted <= 1 {
         return (0..items).for_each(item);
     }
-    // Many short items are handed out together.
+    // Short items are bundled.
     let bundles = items.min(wanted);
     threads::run(bundles, |bundle| threads::part_of(items, bundles, bundle).for_each(&item));
 }

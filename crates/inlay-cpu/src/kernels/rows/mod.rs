@@ -1,6 +1,7 @@
-//! Whole rows at the positions of a 1-D index: read them, or write and reduce into them.
+//! Rows at the positions of a 1-D index: reads them, writes them, or reduces into them.
 //!
-//! A row is what remains of a tensor when one axis is fixed; it need not be contiguous.
+//! A row is the elements at one position of an axis. It need not be contiguous. A *place* is a row of the
+//! destination, an *entry* an element of the index, to which a row of the updates belongs.
 
 mod direct;
 mod grouped;
@@ -15,39 +16,40 @@ use inlay_core::{Combine, Layout, Reduce, Result};
 use super::copy::move_run;
 use super::elements::gather_lanes;
 use super::groups::is_dense;
-use super::listing::{Entries, MOST_PLACES};
-use super::positions::{Positions, is_inside};
+use super::listing::{IndexReader, MOST_PLACES};
+use super::positions::Positions;
 use super::reducer::{dispatch_reduce, prefetch_far, rows_ahead};
 use crate::number::dispatch_width;
 use crate::threads;
 use crate::tuning::{CACHED, NOTED, SHORT_ROW};
+use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Dst, Src};
 use direct::Direct;
 use grouped::{LINE, each_row, evenly};
 pub use products::{products_of_all, products_of_others};
 
-/// Rows up to this many bytes are reduced directly, longer ones by place. A short row is less than
-/// what it costs to look it up in groups; a long one is better read out of order than its place
-/// written again and again. (1M rows of 64 bytes: 0.9 of the time, of 128 bytes: 1.1.)
+/// Rows of up to so many bytes are reduced directly, longer ones by place. For a short row the lookup in
+/// groups takes longer than the row itself. For a long row it is faster to read updates out of order than to
+/// write the place repeatedly. (1M rows of 64 bytes take 0.9 of the time directly, of 128 bytes 1.1.)
 const DIRECT_ROW: usize = 64;
 
-/// The same for one thread, which reads all updates in the order of memory, and for rows with gaps, of
-/// which every line is read for little. (256 MB in rows of 256 bytes: 20 ms instead of 30, of 512 bytes:
-/// 18 instead of 22, of 1 KiB: 18 instead of 17.)
+/// The same limit for one thread, which reads all updates in the order of memory, and for strided rows, of
+/// which a cache line holds few elements. (256 MB in rows of 256 bytes take 20 ms instead of 30, of 512 bytes
+/// 18 instead of 22, of 1 KiB 18 instead of 17.)
 const DIRECT_ROW_ALONE: usize = 512;
 
-/// The same for values that are not reduced: by place, only the last of each place is read. (500k rows of
-/// 32 bytes into 50k: 1.5 ms instead of 1.9, 1M of 256 bytes into 100k: 6 instead of 25; 4M of 4 bytes into
-/// 400k: 7.9 instead of 5.7.)
+/// The same limit for assignments. By place, only the last update of each place is read. (By place, 500k rows
+/// of 32 bytes into 50k take 1.5 ms instead of 1.9, 1M of 256 bytes into 100k 6 instead of 25, 4M of 4
+/// bytes into 400k 7.9 instead of 5.7.)
 const DIRECT_ASSIGNED: usize = 16;
 
-/// The same for one thread. (500k rows of 32 bytes into 50k: 1.06 ms instead of 1.26.)
+/// The same limit for assignments by one thread. (500k rows of 32 bytes into 50k: 1.06 ms instead of 1.26.)
 const DIRECT_ASSIGNED_ALONE: usize = 32;
 
-/// The same where few places are named: to bring their entries together takes longer than to write.
-/// (100k rows of 256 bytes into 1M: 4.3 ms instead of 16, sums on two threads 2.8 instead of 15. Threads
-/// can share longer rows, which is by place.)
+/// The same limit for sparse indices, whose entries take longer to group than to write. (100k rows of 256
+/// bytes into 1M: 4.3 ms instead of 16, sums on two threads 2.8 instead of 15. Longer rows are done by place,
+/// where threads can share a row.)
 const DIRECT_SPARSE: usize = 16 << 10;
 
 /// An index argument as the user gave it, and how errors call it.
@@ -69,20 +71,28 @@ impl Index<'_> {
 }
 
 /// `dst[i] = src[index[i]]` along `axis`.
+///
+/// # Panics
+/// When the views overlap or differ in shape off the axis or in element size, when `dst` has not a row for
+/// each position, or when the positions were checked for an axis larger than that of `src`.
 pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
+    let dst = dst.into_target();
     dst.expect_apart(&src);
     let size = dst.same_size(&src);
     let positions = index.values();
+    assert_eq!(dst.layout().shape()[axis], positions.len(), "a row for each position");
+    index.expect_within(src.layout().shape()[axis]);
     let (to_axis, from_axis) = (dst.layout().strides()[axis], src.layout().strides()[axis]);
     let rows = Walk::of_rows([dst.layout(), src.layout()], axis);
     let [to_step, from_step] = rows.run_strides().map(isize::unsigned_abs);
-    // Elements that lie further apart than rows are read as elements, and so are rows of one.
+    // Rows whose elements lie further apart than the rows do are read element by element, and so are rows of
+    // one element.
     if to_step > to_axis.unsigned_abs() || rows.len() == 1 {
         return gather_lanes(dst, src, axis, index);
     }
-    // A run that jumps from line to line of the source is read a line of the destination at a time:
-    // what is met on the way stays in a cache for the next rows. (Every other element of 2048 floats a
-    // row: 1.1 ms at once, 6.6 in lines.)
+    // A run that reads each element from another cache line is split: one part fills a cache line of the
+    // destination. The source lines of a part stay in the cache for the next rows. (Every other element of
+    // rows of 2048 `f32`, which is not split: 1.1 ms, split 6.6.)
     let columns = if from_step >= LINE { rows.run_len().div_ceil((LINE / size).max(1)) } else { 1 };
     let ahead = ahead(&rows, 1, size).unwrap_or(positions.len());
     let even = evenly(positions.len());
@@ -93,8 +103,9 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
             prefetch_far(src.origin().wrapping_offset(from(position)), run.len * size);
         }
         let from = from(positions[i]);
-        // SAFETY: the run lies inside of both rows, `i` and the position inside of both axes, and
-        // the views lie apart.
+        // SAFETY: the walk has compared the shapes off the axis, so that the run lies inside of both
+        // rows. `i` and the position lie inside of their axes, and the views apart, as was checked
+        // above. Threads have different rows of `dst`, or different elements of them.
         unsafe {
             let (to, from) = (dst.origin().offset(to), src.origin().offset(from));
             move_run::<W>(to, run.strides[0], from, run.strides[1], run.len);
@@ -102,8 +113,8 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     }));
 }
 
-/// How many rows ahead those of the `n`-th of the tensors are asked for, if that helps: an index names
-/// them in no order that the CPU could see.
+/// How many rows ahead those of the `n`-th tensor are prefetched, if that helps. An index names rows in an
+/// order that the hardware can't predict.
 fn ahead<const N: usize>(rows: &Walk<N>, n: usize, size: usize) -> Option<usize> {
     let bytes = rows.run_len() * size;
     (rows.run_strides()[n] == size as isize && bytes <= SHORT_ROW.get()).then(|| rows_ahead(bytes))
@@ -114,8 +125,24 @@ fn ahead<const N: usize>(rows: &Walk<N>, n: usize, size: usize) -> Option<usize>
 ///
 /// # Errors
 /// An index out of range of the axis. Then nothing was written, unless `dst` is fresh.
+///
+/// # Panics
+/// When the index is no vector of integers, when there is not a row of updates for each entry, when the views
+/// don't fit together in shape or dtype, or when `dst` overlaps one of the others.
 pub fn scatter_rows(
     dst: Dst<'_>,
+    base: Option<Src<'_>>,
+    axis: usize,
+    index: Index<'_>,
+    updates: Src<'_>,
+    combine: Combine,
+) -> Result<()> {
+    scatter_rows_to(dst.into_target(), base, axis, index, updates, combine)
+}
+
+/// [`scatter_rows`] for kernels, which answer for who else writes the target.
+pub(super) fn scatter_rows_to(
+    dst: Target<'_>,
     base: Option<Src<'_>>,
     axis: usize,
     index: Index<'_>,
@@ -127,16 +154,16 @@ pub fn scatter_rows(
         updates.layout().shape().get(axis) == Some(&entries),
         "a row of updates for each entry"
     );
-    let call = Call { dst, base, axis, updates, selected: None, combine };
-    call.expect_sound();
+    let call = RowScatter { dst, base, axis, updates, selected: None, combine };
+    call.expect_sound(&index);
     if small::scatter(&call, &index) {
         return Ok(());
     }
     scatter(&call, index)
 }
 
-/// Whether [`scatter_selected_rows`] is for an index of so many `entries` on an axis of `places`, where
-/// they select among `rows`.
+/// Whether [`scatter_selected_rows`] takes an index of so many `entries` on an axis of `places` that select
+/// among `rows`.
 pub fn may_select(places: usize, entries: usize, rows: usize) -> bool {
     is_dense(entries, places) && rows <= MOST_PLACES
 }
@@ -146,6 +173,9 @@ pub fn may_select(places: usize, entries: usize, rows: usize) -> bool {
 ///
 /// # Errors
 /// As for [`scatter_rows`].
+///
+/// # Panics
+/// As for [`scatter_rows`], and when `selected` was checked for an axis larger than that of the updates.
 pub fn scatter_selected_rows(
     dst: Dst<'_>,
     base: Option<Src<'_>>,
@@ -154,33 +184,35 @@ pub fn scatter_selected_rows(
     (updates, selected): (Src<'_>, &Positions),
     combine: Combine,
 ) -> Result<()> {
-    let (entries, selected) = (index.values.layout().numel(), selected.values());
+    let dst = dst.into_target();
+    let entries = index.values.layout().numel();
     let (places, rows) = (dst.layout().shape()[axis], updates.layout().shape()[axis]);
     assert!(may_select(places, entries, rows), "many entries");
-    assert_eq!(selected.len(), entries, "a row for each entry");
-    assert!(selected.iter().all(|&at| is_inside(at, rows)), "rows that are there");
-    let call = Call { dst, base, axis, updates, selected: Some(selected), combine };
-    call.expect_sound();
+    assert_eq!(selected.values().len(), entries, "a row for each entry");
+    selected.expect_within(rows);
+    let selected = Some(selected.values());
+    let call = RowScatter { dst, base, axis, updates, selected, combine };
+    call.expect_sound(&index);
     scatter(&call, index)
 }
 
-fn scatter(call: &Call<'_>, index: Index<'_>) -> Result<()> {
-    let Call { dst, base, axis, .. } = *call;
+fn scatter(call: &RowScatter<'_>, index: Index<'_>) -> Result<()> {
+    let RowScatter { dst, base, axis, .. } = *call;
     let places = dst.layout().shape()[axis];
     let direct = Direct::new(call);
-    let direct = call.suits(&direct, &Entries::Raw(index.values)).then_some(&direct);
-    // A fresh result is thrown away when the index turns out to be wrong, so that it can be checked
-    // on the way. A failed call is done again from a checked copy, which tells what is wrong.
+    let direct = call.suits(&direct, &IndexReader::Raw(index.values)).then_some(&direct);
+    // A fresh result is discarded if the index turns out to be wrong, so the index can be checked while it is
+    // used. A failed call is repeated with a checked copy, which finds the wrong value.
     if let (Some(direct), Some(_)) = (direct, base)
         && direct.reads_index_once()
-        && direct.run(&Entries::Raw(index.values))?
+        && direct.run(&IndexReader::Raw(index.values))?
     {
         return Ok(());
     }
     let positions = Positions::read(index.op, index.arg, index.values, axis, places)?;
     match direct {
         Some(direct) => {
-            let done = direct.run(&Entries::Checked(&positions))?;
+            let done = direct.run(&IndexReader::Checked(&positions))?;
             assert!(done, "positions were checked");
             Ok(())
         }
@@ -188,54 +220,70 @@ fn scatter(call: &Call<'_>, index: Index<'_>) -> Result<()> {
     }
 }
 
-/// Whether some places have most of the entries: caches hold them. (1M rows of 256 bytes whose places follow
-/// Zipf's law: 12 ms directly, 14 by place.)
-fn is_uneven(index: &Entries<'_>, places: usize) -> bool {
+/// Whether some places have most of the entries, so that caches hold these places. (1M rows of 256 bytes whose
+/// places follow Zipf's law: 12 ms directly, 14 by place.)
+fn is_uneven(index: &IndexReader<'_>, places: usize) -> bool {
     let sampled = index.sample(SAMPLES, places);
     sampled.chunk_by(|a, b| a == b).count() <= sampled.len() / 2
 }
 
-/// Entries that are looked at to tell how they spread.
+/// Entries that are sampled to find how they are distributed.
 const SAMPLES: usize = 256;
 
-/// What a scatter of rows is given, but for the index.
+/// The arguments of a scatter of rows without the index, checked by [`RowScatter::expect_sound`].
 #[derive(Clone, Copy)]
-struct Call<'a> {
-    dst: Dst<'a>,
+struct RowScatter<'a> {
+    dst: Target<'a>,
     base: Option<Src<'a>>,
     axis: usize,
     updates: Src<'a>,
-    /// The row of updates that each entry stands for, where it is not the one of its own number.
+    /// The row of updates of each entry, if that is not the row of the entry's number.
     selected: Option<&'a [i64]>,
     combine: Combine,
 }
 
-impl<'a> Call<'a> {
-    /// What every way relies on.
-    fn expect_sound(&self) {
-        self.dst.expect_apart(&self.updates);
-        let shape = self.dst.layout().shape();
-        assert!(self.base.is_none_or(|base| base.layout().shape() == shape), "one shape");
+impl<'a> RowScatter<'a> {
+    /// Checks what the `unsafe` blocks of every strategy rely on: base, updates and index lie apart from
+    /// the destination; base and updates have elements of its size, and of its dtype if they are reduced;
+    /// the base has its shape, the updates do off the axis; the index is a vector of integers. That there
+    /// are as many updates as entries was checked before.
+    #[inline]
+    fn expect_sound(&self, index: &Index<'_>) {
+        let RowScatter { dst, base, axis, updates, combine, .. } = self;
+        let shape = dst.layout().shape();
+        dst.expect_source(updates);
+        dst.expect_apart(&index.values);
+        if let Some(base) = base {
+            dst.expect_source(base);
+            assert!(base.layout().shape() == shape, "a base of one shape");
+        }
+        let one_dtype = *combine == Combine::Assign || updates.dtype() == dst.dtype();
+        assert!(one_dtype, "numbers of one dtype are reduced");
+        let rows = updates.layout().shape();
+        let alike = (0..shape.len()).all(|k| k == *axis || rows.get(k) == Some(&shape[k]));
+        assert!(rows.len() == shape.len() && alike, "rows of one shape");
+        let vector = index.values.layout().rank() <= 1 && index.values.dtype().is_integer();
+        assert!(vector, "an index of integers");
     }
 
-    /// Destination, old values and updates.
+    /// The layouts of destination, old values and updates.
     fn layouts(&self) -> [&'a Layout; 3] {
         let old = self.base.unwrap_or(self.dst.as_src());
         [self.dst.layout(), old.layout(), self.updates.layout()]
     }
 
-    /// The rows of the three.
+    /// A walk over the elements of a row of all three.
     fn rows(&self) -> Walk<3> {
         Walk::of_rows(self.layouts(), self.axis)
     }
 
-    /// The steps from row to row.
+    /// The strides from row to row of all three.
     fn steps(&self) -> [isize; 3] {
         self.layouts().map(|layout| layout.strides()[self.axis])
     }
 
-    /// Whether to write directly is a good way for these entries. There is something to write to.
-    fn suits(&self, direct: &Direct<'_>, index: &Entries<'_>) -> bool {
+    /// Whether direct writes are possible and fast for these entries. If so, the destination is not empty.
+    fn suits(&self, direct: &Direct<'_>, index: &IndexReader<'_>) -> bool {
         let row = direct.row_len() * self.dst.same_size(&self.updates);
         let (places, entries) = (self.dst.layout().shape()[self.axis], index.len());
         let in_order = self.selected.is_none() && threads::num_threads() == 1;

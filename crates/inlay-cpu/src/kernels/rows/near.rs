@@ -1,14 +1,13 @@
-//! Rows without gaps, reduced place by place: one loop goes from place to place, and keeps what it
-//! accumulates in registers.
+//! Contiguous rows, reduced place by place: one loop goes from place to place and accumulates in registers.
 //!
-//! What the rows are read by is at hand, not behind calls: between two rows the CPU has few instructions
-//! to look past, and so more rows are on their way at a time. (1M rows of 64 floats into 100k on two
-//! threads: 15 ms, with a call for each place 20.)
+//! The loop has no calls, so there are few instructions between the loads of two rows, and the CPU executes
+//! loads of more rows at a time. (1M rows of 64 `f32` into 100k on two threads: 15 ms, with a call for each
+//! place 20.)
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::Call;
+use super::RowScatter;
 use crate::arch::{self, Loop, Simd};
 use crate::kernels::groups::Groups;
 use crate::kernels::reducer::{Reducer, prefetch_far, rows_ahead};
@@ -16,28 +15,28 @@ use crate::stream;
 use crate::tuning::STREAM;
 use crate::walk::Run;
 
-/// Rows are made of whole ones of so many elements.
+/// The number of elements of a row is a multiple of this.
 const LEAST: usize = 16;
 
-/// A call whose rows have no gaps.
+/// A scatter of contiguous rows.
 pub(super) struct Near<'a> {
-    call: &'a Call<'a>,
+    call: &'a RowScatter<'a>,
     steps: [isize; 3],
     /// Entries grouped by place, and where the groups end.
     order: &'a [u32],
     ends: &'a [u32],
-    /// The entries' places, where not every place has a group.
+    /// The places of the entries, if not every place has a group.
     named: Option<&'a [i64]>,
     include_self: bool,
-    /// Whether a result is written past the caches: it does not stay there anyway, with all the rows that
-    /// go through them. (25 MB out of 256 MB: 11.5 ms instead of 14.)
+    /// Whether results are written by non-temporal stores. The rows that are read would evict them from the
+    /// caches anyway. (25 MB out of 256 MB: 11.5 ms instead of 14.)
     streams: bool,
 }
 
 impl<'a> Near<'a> {
-    /// `None` where there are too many entries to be numbered in 32 bits.
+    /// `None` if there are too many entries for 32-bit numbers.
     pub(super) fn new(
-        call: &'a Call<'a>,
+        call: &'a RowScatter<'a>,
         groups: &'a Groups,
         named: &'a [i64],
         include_self: bool,
@@ -56,20 +55,21 @@ impl<'a> Near<'a> {
         })
     }
 
-    /// Whether a run is one that [`Near::reduce`] is for.
+    /// Whether [`Near::reduce`] takes a run.
     pub(super) fn fits<T: Copy, R: Reducer<T>>(&self, run: &Run<3>) -> bool {
         let near = |n: usize| run.strides[n] == size_of::<T>() as isize;
-        // Old values that do not take part may lie anyhow: those of a gradient are one zero for all.
+        // Old values that are not used may have any stride: in a gradient they are one zero for all.
         let near = near(0) && near(2) && (near(1) || !self.include_self);
         let converts = size_of::<R::Acc>() != size_of::<T>();
         near && run.len.is_multiple_of(LEAST) && (arch::widens_halves() || !converts)
     }
 
-    /// Reduces a run of the rows of some groups; `keep` is called with the place of an empty one.
+    /// Reduces a run of the rows of some groups. `keep` is called with the place of each empty group.
     ///
     /// # Safety
-    /// The run lies inside of the rows and is one that [`Near::fits`]; groups and places are those of the
-    /// call, and no other thread has theirs in this run.
+    /// The run lies inside of the rows, and [`Near::fits`] takes it. The call was checked by
+    /// `RowScatter::expect_sound`, the groups are those of its entries, and no other thread has their places
+    /// in this run.
     pub(super) unsafe fn reduce<T: Copy, R: Reducer<T>>(
         &self,
         run: &Run<3>,
@@ -94,13 +94,13 @@ impl<'a> Near<'a> {
         groups: Range<usize>,
         keep: impl Fn(usize),
     ) {
-        // Copies that nothing points to are kept in registers.
+        // Local copies, which the compiler can keep in registers.
         let Near { call, steps, order, ends, named, include_self, streams } = *self;
         let bytes = LANES * size_of::<T>();
         let (ahead, last) = (rows_ahead(bytes), order.len().saturating_sub(1));
         let old = call.base.unwrap_or(call.dst.as_src());
         let mut end = if groups.start == 0 { 0 } else { ends[groups.start - 1] as usize };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise: runs lie inside of the rows, places and entries inside of their axes.
         unsafe {
             let (to, old, from) = (
                 call.dst.origin().offset(run.offsets[0]),

@@ -1,7 +1,7 @@
-//! The gradient of a product's factors: that of the product times all other factors.
+//! The gradient of the factors of a product: the gradient of the product times all other factors.
 //!
-//! Nothing is divided: products of the factors before and of those after each one, in twice the
-//! precision, place by place.
+//! Nothing is divided. The product of the others is the product of the factors before times the product of the
+//! factors after, in twice the precision.
 
 use std::mem::MaybeUninit;
 
@@ -10,29 +10,30 @@ use inlay_core::Result;
 use num_complex::{Complex32, Complex64};
 
 use super::grouped::each_row;
-use crate::kernels::copy::copy;
+use crate::kernels::copy::copy_to;
 use crate::kernels::groups::{Groups, Members};
-use crate::kernels::positions::{Positions, Shared, is_inside};
+use crate::kernels::positions::{Positions, Shared};
 use crate::kernels::reducer::each;
 use crate::memory::{Plain, Scratch};
 use crate::number::{Number, dispatch};
+use crate::view::Target;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
 
-/// Products before each factor that are kept while those after it are made. Up to so many factors
-/// of a place, they stay in the first cache; else there is one for every element.
+/// Products of the factors before that are kept on the stack, in the first-level cache. If a place has more
+/// factors than this, they are kept in a scratch buffer with an element for every factor.
 const KEPT: usize = 2048;
 
-/// Elements of a row that are multiplied side by side.
+/// Elements of a row that are multiplied at a time.
 const LANES: usize = 64;
 
-/// A number and one of twice its precision, if there is one.
+/// A number, and the type of twice its precision if there is one.
 trait Precise: Number {
     type Wide: Plain + std::ops::Mul<Output = Self::Wide>;
     const ONE: Self::Wide;
     fn up(self) -> Self::Wide;
     fn down(wide: Self::Wide) -> Self;
-    /// The product, as a sum with 0, which a chain of such products is made of.
+    /// `0 + a * b`, as the recurrence of `scan_rows` computes it.
     fn times(a: Self::Wide, b: Self::Wide) -> Self::Wide;
     /// `a` times the conjugate of `b`.
     fn times_conjugate(a: Self::Wide, b: Self::Wide) -> Self::Wide;
@@ -66,10 +67,10 @@ precise!(
         |x| x, |x| x, |x: Complex64| x.conj();
 );
 
-/// A product's gradient, its factors, and the walk over rows of destination, factors, gradient and
-/// what else is a factor.
+/// The gradient of a product, its factors, and a walk over the rows of the destination, the factors, the gradient
+/// and the first factors.
 struct Factors<'a> {
-    /// The first is the destination's, which may be written.
+    /// The first one is the destination, through which is also written.
     sources: [Src<'a>; 4],
     rows: Walk<4>,
     steps: [isize; 4],
@@ -82,7 +83,11 @@ struct Factors<'a> {
 /// the same place, and of what `first` has there; along `axis`, for floats and complex numbers.
 ///
 /// # Errors
-/// No memory for what is kept.
+/// No memory for the scratch buffers.
+///
+/// # Panics
+/// When the views don't fit together in shape or dtype, when `dst` overlaps a source, or when the positions were
+/// checked for an axis larger than that of `g`.
 pub fn products_of_others(
     dst: Dst<'_>,
     g: Src<'_>,
@@ -91,6 +96,7 @@ pub fn products_of_others(
     axis: usize,
     index: &Positions,
 ) -> Result<()> {
+    let dst = dst.into_target();
     assert_eq!(dst.layout().shape(), x.layout().shape(), "a gradient for each factor");
     let factors = Factors::new(dst, [x, g, first.unwrap_or(g)], axis, index)?;
     dispatch!(field dst.dtype(), T => match factors.is_narrow() {
@@ -103,7 +109,10 @@ pub fn products_of_others(
 /// `dst = g` times the conjugate of the product of all `x[i]` that name the place, along `axis`.
 ///
 /// # Errors
-/// No memory for groups.
+/// No memory for the groups.
+///
+/// # Panics
+/// As for [`products_of_others`].
 pub fn products_of_all(
     dst: Dst<'_>,
     g: Src<'_>,
@@ -111,9 +120,10 @@ pub fn products_of_all(
     axis: usize,
     index: &Positions,
 ) -> Result<()> {
+    let dst = dst.into_target();
     assert_eq!(dst.layout().shape(), g.layout().shape(), "a gradient for each place");
     let factors = Factors::new(dst, [x, g, g], axis, index)?;
-    copy(dst, g);
+    copy_to(dst, g);
     dispatch!(field dst.dtype(), T => match factors.is_narrow() {
         true => factors.all::<T, 1>(),
         false => factors.all::<T, LANES>(),
@@ -123,7 +133,12 @@ pub fn products_of_all(
 }
 
 impl<'a> Factors<'a> {
-    fn new(dst: Dst<'a>, sources: [Src<'a>; 3], axis: usize, index: &'a Positions) -> Result<Self> {
+    fn new(
+        dst: Target<'a>,
+        sources: [Src<'a>; 3],
+        axis: usize,
+        index: &'a Positions,
+    ) -> Result<Self> {
         for src in &sources {
             dst.expect_apart(src);
             assert_eq!(dst.dtype(), src.dtype(), "one dtype");
@@ -134,23 +149,23 @@ impl<'a> Factors<'a> {
         let steps = layouts.map(|layout| layout.strides()[axis]);
         let rows = Walk::of_rows(layouts, axis);
         let [_, entries, places, others] = layouts.map(|layout| layout.shape()[axis]);
-        let named = index.values().iter().all(|&at| is_inside(at, places));
-        assert!(index.values().len() == entries && named, "a place for each row");
+        assert_eq!(index.values().len(), entries, "a place for each row");
+        index.expect_within(places);
         assert_eq!(places, others, "as many places");
         let mut groups = Groups::with_capacity(entries, places, false)?;
         groups.fill_from(index, |entry| entry);
         Ok(Factors { sources, rows, steps, index, groups, entries })
     }
 
-    /// Whether elements are multiplied one by one: those that lie further apart than rows are rows of
-    /// their own.
+    /// Whether elements are multiplied one by one, because they lie further apart than rows do or a row has
+    /// one.
     fn is_narrow(&self) -> bool {
         let apart = self.rows.run_strides()[1].unsigned_abs() > self.steps[1].unsigned_abs();
         apart || self.rows.run_len() == 1
     }
 
-    /// Calls `visit` with the elements of every group that are multiplied side by side: where they
-    /// begin in the walk, how many they are, their place and its entries.
+    /// Calls `visit` with the elements of every group that are multiplied at a time: their run, their place and
+    /// its entries. No two calls have the same elements and place.
     fn each<T: Precise, const LANES: usize>(
         &self,
         visit: impl Fn(&Run<4>, usize, Members<'_>) + Sync,
@@ -180,7 +195,7 @@ impl<'a> Factors<'a> {
         });
     }
 
-    /// Where the elements of a run lie in a row of a source, and how far apart.
+    /// The address of a run's first element in a row of a source, and its stride.
     fn at(&self, which: usize, run: &Run<4>, row: usize) -> (*const u8, isize) {
         let by = run.offsets[which] + row as isize * self.steps[which];
         (self.sources[which].origin().wrapping_offset(by), run.strides[which])
@@ -196,15 +211,16 @@ impl<'a> Factors<'a> {
             let (n, count) = (run.len, members.len());
             let mut kept = [MaybeUninit::<T::Wide>::uninit(); KEPT];
             let kept = kept.as_mut_ptr().cast::<T::Wide>();
-            // Those that don't fit are kept at their entry and element.
+            // What does not fit on the stack is kept at the number of its entry and element.
             let kept = |k: usize| match count > KEPT {
                 true => spare.get().wrapping_add(members.get(k) * width + run.position),
                 false => kept.wrapping_add(k * n),
             };
             let mut product = [T::ONE; LANES];
-            // SAFETY: the run lies inside of the rows, the place and the entries inside of their
-            // axes; there is room for `n` products of each entry, which are written before they are
-            // read; and no other thread has these elements.
+            // SAFETY: `Factors::new` and its callers have checked dtypes, shapes, positions and overlap. The
+            // walk keeps the run inside of the rows; the place and the entries lie inside of their axes.
+            // There is room for `n` products of each entry, which are written before they are read. No
+            // other thread has these elements.
             unsafe {
                 if own {
                     let (from, stride) = self.at(3, run, place);

@@ -1,34 +1,31 @@
-//! Small scatters of rows that lie one after the other: nothing is prepared for them, since that
-//! would take longer than to write them.
+//! Small scatters of contiguous rows. They are written at once, because any preparation would take longer than
+//! the writes.
 
 use inlay_core::Combine;
 
-use super::{Call, Index};
-use crate::kernels::positions::{ENTRIES, read_few};
+use super::{Index, RowScatter};
+use crate::kernels::positions::{FEW_ENTRIES, read_few};
 use crate::kernels::reducer::{Reducer, dispatch_reduce, joins_in_place};
 use crate::number::dispatch_width;
 
-/// Bytes of destination and updates up to which a scatter is small. (8 x 8 floats, 4 rows: 340 ns
-/// instead of 600 with all around it; at 4 KiB both ways take as long.)
+/// Up to so many bytes of destination and updates, a scatter is small. (A whole call of 4 rows into 8 x 8
+/// `f32` takes 340 ns instead of 600. At 4 KiB both ways take the same time.)
 const SMALL: usize = 2 << 10;
 
-/// Writes a small scatter. False if it is not one, or if an entry is out of range: then nothing was
+/// Does a small scatter. Returns false if it is not small, or if an entry is out of range; then nothing was
 /// written.
-pub(super) fn scatter(call: &Call<'_>, index: &Index<'_>) -> bool {
-    let Call { dst, base, axis, updates, combine, .. } = *call;
+pub(super) fn scatter(call: &RowScatter<'_>, index: &Index<'_>) -> bool {
+    let RowScatter { dst, base, axis, updates, combine, .. } = *call;
     let (shape, size) = (dst.layout().shape(), dst.dtype().size());
     let entries = index.values.layout().numel();
     let bytes = dst.layout().numel().saturating_mul(size);
-    let apart = |k: &usize| *k == axis || shape[*k] == updates.layout().shape()[*k];
-    let suits = entries <= ENTRIES
-        && updates.layout().rank() == shape.len()
-        && (0..shape.len()).all(|k| apart(&k))
+    let suits = entries <= FEW_ENTRIES
         && bytes <= SMALL
         && updates.layout().numel().saturating_mul(size) <= SMALL
         && shape[..axis].iter().all(|&outer| outer == 1)
         && dst.layout().is_contiguous(size)
         && base.is_none_or(|base| base.layout().is_contiguous(size));
-    // One value for all, as a fill has it, or rows that lie one after the other.
+    // Updates are one value for all elements, as in a fill, or contiguous.
     let fill =
         combine == Combine::Assign && updates.layout().strides().iter().all(|&step| step == 0);
     if !suits
@@ -37,16 +34,17 @@ pub(super) fn scatter(call: &Call<'_>, index: &Index<'_>) -> bool {
     {
         return false;
     }
-    let mut room = [0; ENTRIES];
+    let mut room = [0; FEW_ENTRIES];
     let Some(places) = read_few(index.values, shape[axis], &mut room) else { return false };
     let row: usize = shape[axis + 1..].iter().product();
-    // Without elements there may be no memory to look at.
+    // Without elements the addresses may not be valid.
     if row == 0 {
         return true;
     }
-    // SAFETY: what is not one value is contiguous, so that row `i` begins after `i` rows; places are
-    // below the number of rows, and there is a row of updates for each entry. The views lie apart, as
-    // the caller has seen.
+    // SAFETY: what is not one value is contiguous, so that row `i` begins after `i` rows. `read_few` has
+    // checked that places are below the number of rows. `RowScatter::expect_sound` has checked that base
+    // and updates lie apart from the destination and have its element size and shape, and its dtype if
+    // they are reduced; its caller, that there is a row of updates for each entry.
     unsafe {
         if let Some(base) = base {
             dst.origin().copy_from_nonoverlapping(base.origin(), bytes);
@@ -73,7 +71,7 @@ pub(super) fn scatter(call: &Call<'_>, index: &Index<'_>) -> bool {
 /// # Safety
 /// The row has `len` elements of the width of `W`, and the value is one.
 unsafe fn fill_row<W: Copy>(to: *mut u8, from: *const u8, len: usize) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller's promise.
     unsafe {
         let value = from.cast::<W>().read_unaligned();
         for k in 0..len {
@@ -82,14 +80,14 @@ unsafe fn fill_row<W: Copy>(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// Joins a row with another, element by element.
+/// Reduces a row into another, element by element.
 ///
 /// # Safety
 /// Both have `len` elements of `T`, and lie apart.
 unsafe fn merge<T: Copy, R: Reducer<T>>(to: *mut u8, from: *const u8, len: usize) {
     let (to, from) = (to.cast::<T>(), from.cast::<T>());
     for k in 0..len {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's promise.
         unsafe {
             let joined = R::merge(to.add(k).read_unaligned(), from.add(k).read_unaligned());
             to.add(k).write_unaligned(joined);

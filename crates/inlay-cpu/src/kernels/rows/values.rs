@@ -1,4 +1,4 @@
-//! Rows of one value that lie side by side: loops without anything that single values don't need.
+//! Loops for contiguous rows of one value.
 
 use std::hint::{black_box, select_unpredictable};
 use std::mem::MaybeUninit;
@@ -8,26 +8,31 @@ use super::write::Note;
 use crate::kernels::listing::List;
 use crate::kernels::reducer::{Reducer, prefetch};
 
-/// The last entry of a place wins. What other ranges own is written aside, which is sooner done than
-/// listed: 10M values into 1M took 0.8 of the time. It gives up when a value is negative or out of
-/// range.
+/// Assigns; the last entry of a place wins. Values of places that other threads own are written to a dummy
+/// variable, which is faster than a list: 10M values into 1M take 0.8 of the time. Returns false if a value is
+/// negative or out of range.
+///
+/// Each index value is loaded once, by [`Values::get`], so what is compared with the range is what is used, even
+/// if another thread changes the index.
+///
+/// [`Values::get`]: crate::kernels::listing::Values::get
 ///
 /// # Safety
-/// The task lies inside of the call's views, which hold single values side by side, and no other
-/// thread has its places.
+/// The task lies inside of the call's views, whose rows are contiguous single values, and no other thread
+/// has its places.
 pub(super) unsafe fn assign_values<W: Copy>(
     direct: &Direct<'_>,
     task: &Task<'_>,
     _list: &mut List,
     _words: &mut [u32],
 ) -> bool {
-    // SAFETY: the caller's promise; a position that is not in the range is not written to.
+    // SAFETY: the caller's promise; a place outside of the range is not written.
     unsafe {
         let (to, from) = direct.origins(task);
         let (to, from) = (to.cast::<W>(), from.cast::<W>());
         let (first, count) = (task.own.start as u64, task.own.len() as u64);
         let mut aside = MaybeUninit::<W>::uninit();
-        // Known to be read by nobody, it would not be written, which takes a branch.
+        // The compiler must not see that nobody reads it: it would skip the write by a branch.
         let aside = black_box(aside.as_mut_ptr());
         let mut largest = 0;
         for k in 0..task.values.len() {
@@ -41,8 +46,8 @@ pub(super) unsafe fn assign_values<W: Copy>(
     }
 }
 
-/// Joins all entries of a block to their places, where one thread has all places and no value is
-/// negative or out of range; else it does nothing.
+/// Reduces all entries of a block into their places, if one thread has all places and no value is negative or
+/// out of range. Otherwise it writes nothing and returns false.
 ///
 /// # Safety
 /// As for [`assign_values`]; the words are those of the range.
@@ -56,12 +61,12 @@ pub(super) unsafe fn join_all<T: Copy, R: Reducer<T>, N: Note>(
         return false;
     }
     let Some(places) = list.all_places(task.values, direct.places()) else { return false };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise; `all_places` has checked the places, which are private.
     unsafe {
         let (to, from) = direct.origins(task);
         let last = places.len().saturating_sub(1);
         for (k, &place) in places.iter().enumerate() {
-            // Where there are notes as well, it takes longer than it saves.
+            // With notes the prefetch takes more time than it saves.
             if N::NOTHING {
                 let next = places[(k + AHEAD).min(last)] as usize;
                 prefetch(to.cast::<T>().wrapping_add(next).cast(), 1);
@@ -73,10 +78,10 @@ pub(super) unsafe fn join_all<T: Copy, R: Reducer<T>, N: Note>(
     true
 }
 
-/// Joins what is listed as words beside its places.
+/// Reduces values that are listed beside their places.
 ///
 /// # Safety
-/// As for [`join_all`]; a `T` is as large as a word, and any word is one.
+/// As for [`join_all`]; every word is a `T`, which has the same size.
 pub(super) unsafe fn join_words<T: Copy, R: Reducer<T>, N: Note>(
     direct: &Direct<'_>,
     task: &Task<'_>,
@@ -84,7 +89,7 @@ pub(super) unsafe fn join_words<T: Copy, R: Reducer<T>, N: Note>(
     words: &mut [u32],
 ) {
     assert_eq!(size_of::<T>(), size_of::<u32>(), "a word");
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise; `List` keeps places inside of the range.
     unsafe {
         let (to, _) = direct.origins(task);
         for (&place, value) in list.places().iter().zip(list.beside()) {

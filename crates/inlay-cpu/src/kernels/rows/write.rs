@@ -1,4 +1,4 @@
-//! The loops that write what is listed of a block: rows of any length, and how sums end as means.
+//! Loops that write the listed entries of a block, for rows of any length, and that divide sums into means.
 
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
@@ -11,18 +11,20 @@ use crate::kernels::copy::move_run;
 use crate::kernels::listing::List;
 use crate::kernels::reducer::Reducer;
 
-/// Elements of a row that are joined at a time where they lie side by side, or else twice as many: with
-/// a number that is known when this is compiled, they become vectors. (500k rows of 8 floats into 50k:
-/// 0.9 ms instead of 1.9. Eight at a time, the larger of two would not become vectors in longer rows.)
+/// Elements that are reduced at a time in contiguous rows of as many; in longer rows it is twice as many. The
+/// number is known at compile time, so that the loop becomes vectors. (500k rows of 8 `f32` into 50k: 0.9 ms
+/// instead of 1.9. With 8 at a time, `amax` in longer rows would not become vectors.)
 const NEAR: usize = 8;
 
-/// Bytes of a row that are moved at a time where their number is a multiple of this.
+/// Bytes of a contiguous row that are copied at a time, if its length is a multiple of this.
 const CHUNK: usize = 32;
 
-/// What a place had before: tells whether it takes part, and notes that it does from now on.
+/// Notes about places: whether a place's value takes part in the reduction.
 pub(super) trait Note {
     /// Whether nothing is noted.
     const NOTHING: bool = false;
+    /// Whether the place's value takes part, which it does from now on.
+    ///
     /// # Safety
     /// The words are those of a range that has the place.
     unsafe fn takes_part(words: &mut [u32], place: usize) -> bool;
@@ -67,12 +69,12 @@ impl Note for Counted {
     }
 }
 
-/// What a byte of [`Counted`] loses when its place is noted aside.
+/// How many entries one overflow of a [`Counted`] byte stands for.
 const SPILLED: usize = 254;
 
-/// Words for the counts of `places` that get up to `entries`: a byte each, which four times as many fit
-/// into a cache as of words; behind them, from the end on, how many places were noted aside, and these.
-/// (10M values into 1M: 0.85 of the time.)
+/// Words for the counts of `places`, of which `entries` name some. Counts are `u8`, so four times as many fit
+/// into the cache as with `u32`. The last word is the number of overflows, and the places that overflowed are
+/// listed before it, backwards. (10M values into 1M: 0.85 of the time.)
 pub(super) fn words_of_counts(places: usize, entries: usize) -> usize {
     places.div_ceil(size_of::<u32>()) + entries / SPILLED + 1
 }
@@ -87,20 +89,20 @@ fn spill(words: &mut [u32], place: usize) {
     }
 }
 
-/// The counts of places, but for what was noted aside, and the places of which that was, in order.
+/// The counts of places without overflows, and the places that overflowed, sorted.
 fn counts(words: &mut [u32], places: usize) -> (&[u8], &[u32]) {
     let Some((spilled, before)) = words.split_last_mut() else { return (&[], &[]) };
     let (bytes, aside) = before.split_at_mut(before.len() - *spilled as usize);
     aside.sort_unstable();
-    // SAFETY: words are four bytes each.
+    // SAFETY: a word is four initialized bytes.
     let bytes = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<u8>(), 4 * bytes.len()) };
     (&bytes[..places], aside)
 }
 
-/// The last entry of a place wins.
+/// Assigns; the last entry of a place wins.
 ///
 /// # Safety
-/// The task lies inside of the call's views, and no other thread has its elements and places.
+/// The task and what is listed lie inside of the call's views, and no other thread has its elements and places.
 pub(super) unsafe fn assign<W: Copy>(
     direct: &Direct<'_>,
     task: &Task<'_>,
@@ -130,7 +132,7 @@ pub(super) unsafe fn assign<W: Copy>(
     }
 }
 
-/// Joins each entry to its place.
+/// Reduces each entry into its place.
 ///
 /// # Safety
 /// As for [`assign`]; the words are those of the range.
@@ -194,8 +196,7 @@ impl<T: Copy, R: Reducer<T>, N: Note> Loop for JoinRows<'_, T, R, N> {
     }
 }
 
-/// Joins each entry to its place, where rows are [`NEAR`] elements side by side or a multiple of twice
-/// as many.
+/// Reduces each entry into its place, in contiguous rows of [`NEAR`] elements or a multiple of twice as many.
 ///
 /// # Safety
 /// As for [`join`].
@@ -224,7 +225,7 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
     }
 }
 
-/// Joins a row whose elements lie side by side, `K` at a time, to its place.
+/// Reduces a contiguous row into its place, `K` elements at a time.
 ///
 /// # Safety
 /// `len`, a multiple of `K`, elements can be read and written at `to`, and read at `from`.
@@ -239,8 +240,8 @@ unsafe fn join_near<T: Copy, R: Reducer<T>, const K: usize>(
     unsafe {
         let to = |k: usize| to.cast::<T>().add(k).cast::<[T; K]>();
         let row = |k: usize| from.cast::<T>().add(k).cast::<[T; K]>().read_unaligned();
-        // Loops apart: what comes out of a branch inside of one is kept in memory. (Means of rows of 64
-        // floats: 23 ms instead of 43.)
+        // Two loops: with a branch inside of one loop, the compiler keeps the result in memory. (Means of rows
+        // of 64 `f32`: 23 ms instead of 43.)
         if !takes_part {
             (0..len).step_by(K).for_each(|k| to(k).write_unaligned(row(k).map(R::alone)));
             return;
@@ -300,8 +301,8 @@ unsafe fn divide_from<T: Copy, R: Reducer<T>>(
         let to = direct.origins(task).0.offset(first as isize * direct.steps[0]);
         let mean = |sum: T, count: u32| R::finish(R::widen(sum), count as usize);
         let one = |to: *mut T, count: u32| to.write_unaligned(mean(to.read_unaligned(), count));
-        // Loops of their own where elements follow each other, which become vectors: without, the
-        // means of 64 x 5000 rows of 16 floats took 1.3 times as long.
+        // Contiguous elements have loops of their own, which become vectors. Without them, means of 64 x 5000
+        // rows of 16 `f32` take 1.3 times as long.
         if run.len == 1 && direct.steps[0] == size {
             for (place, count) in counts.enumerate() {
                 let to = to.cast::<T>().add(place);
