@@ -10,7 +10,6 @@ pub mod kernels;
 pub mod memory;
 mod number;
 pub mod rounding;
-mod simd;
 mod stream;
 pub mod threads;
 #[doc(hidden)]

@@ -12,10 +12,7 @@ use super::listing::{BLOCK, Entries, List, shares};
 use super::numbers::Numbers;
 use super::positions::{Positions, Shared};
 use crate::threads;
-
-/// An index is dense when it has at least one entry for so many places: counting them all then
-/// costs less than sorting the entries.
-const DENSE: usize = 8;
+use crate::tuning::DENSE;
 
 /// Entries of a bucket, on average: few are sorted in no time, and with more buckets than this more
 /// of them would be empty.
@@ -23,7 +20,7 @@ const IN_BUCKET: usize = 8;
 
 /// Whether so many entries on so many places are dense.
 pub(super) fn is_dense(entries: usize, places: usize) -> bool {
-    places / DENSE <= entries
+    places / DENSE.get() <= entries
 }
 
 /// How the entries are brought together.

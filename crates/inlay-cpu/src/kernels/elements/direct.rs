@@ -14,11 +14,8 @@ use crate::memory::Scratch;
 use crate::number::dispatch_width;
 use crate::stream::LINE;
 use crate::threads;
+use crate::tuning::COPIED;
 use crate::walk::{Run, Walk};
-
-/// Places for an entry up to which lanes are copied on the way. It was not swept: with an entry for each place
-/// it saves two fifths, with none it would only give up what a plain copy does better.
-const COPIED: usize = 16;
 
 /// A call's lanes, and room for the lanes that are worked at a time: notes that count what each
 /// place is made of, and a tile that holds their elements meanwhile.
@@ -50,7 +47,7 @@ impl<'a> Space<'a> {
         let (count, places) = (entries.shape()[call.axis], call.places());
         // A lane that is hardly written is better copied with all others, and so are slivers.
         let wide = !across || width * size >= LINE;
-        let many = lanes.len() >= threads::num_threads() && count >= places / COPIED;
+        let many = lanes.len() >= threads::num_threads() && count >= places / COPIED.get();
         let by_lane = alike.is_some() && near && wide && many;
         let copied = if by_lane { places.saturating_mul(2 * size) } else { 0 };
         let cost = count.saturating_mul(2 * size + size_of::<i64>()).saturating_add(copied);

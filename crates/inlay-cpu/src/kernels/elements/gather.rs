@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use inlay_core::{DType, Layout, Result, Strides, resized};
 
 use super::{AHEAD, Entries, LANES, at, small, tile};
+use crate::arch::{self, LINE, Loop, Simd};
 use crate::kernels::positions::{Positions, from_front, is_inside};
 use crate::kernels::reducer::prefetch;
 use crate::kernels::rows::Index;
 use crate::number::dispatch_width;
-use crate::stream::LINE;
+use crate::tuning::SHORT_LANE;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
 
@@ -75,13 +76,13 @@ fn gather(dst: Dst<'_>, src: Src<'_>, axis: usize, entries: &Entries<'_>, checke
     let lanes = hold_axis(src.layout(), axis, dst.layout().shape()[axis]);
     let walk = Walk::in_memory_order([dst.layout(), entries.layout, &lanes]);
     dispatch_width!(size, W => threads::split(walk.len(), 3 * size + 8, |range| {
-        let mut space = [0; CHUNK];
+        let (mut space, short) = ([0; CHUNK], SHORT_LANE.get());
         walk.runs(range, |run| {
             // Entries jump to and fro in a lane: where most of its lines are needed, the next one is
             // asked for while this one is read, piece by piece. (2048 x 2048 floats along the last
             // axis: 4.1 ms, when each is asked for as a whole 5.9.)
             let (lane, near) = (places.saturating_mul(size), step == size as isize);
-            let whole = near && run.strides[2] == 0 && lane <= SHORT_LANE;
+            let whole = near && run.strides[2] == 0 && lane <= short;
             let ahead = whole && run.len.saturating_mul(LINE) >= lane;
             let piece = if ahead { (lane * CHUNK).div_ceil(run.len) } else { 0 };
             for start in (0..run.len).step_by(CHUNK) {
@@ -115,32 +116,32 @@ const ENTRY: isize = size_of::<i64>() as isize;
 /// vectors, and one that only moves waits for nothing. (256x256 f32 along axis 0: 59 us instead of 79.)
 const CHUNK: usize = 128;
 
-/// The most bytes of a lane that is asked for ahead: half of a first cache.
-const SHORT_LANE: usize = 16 << 10;
-
 /// The positions on an axis of `size` that the entries from `from` on name; for one that is out of range
 /// position 0, and then false.
 ///
 /// # Safety
 /// So many entries, `stride` bytes apart, can be read.
 unsafe fn read_places(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
-    // SAFETY: the caller's promise, and the features are there.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            return read_places_avx2(to, from, stride, size);
-        }
-        read_places_plain(to, from, stride, size)
-    }
+    // SAFETY: the caller's promise.
+    unsafe { arch::dispatch(ReadPlaces { to, from, stride, size }) }
 }
 
-/// # Safety
-/// As for [`read_places`], and the CPU has AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn read_places_avx2(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { read_places_plain(to, from, stride, size) }
+/// [`read_places`] as a loop that is compiled per level.
+struct ReadPlaces<'a> {
+    to: &'a mut [i64],
+    from: *const i64,
+    stride: isize,
+    size: usize,
+}
+
+impl Loop for ReadPlaces<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { read_places_plain(self.to, self.from, self.stride, self.size) }
+    }
 }
 
 /// # Safety

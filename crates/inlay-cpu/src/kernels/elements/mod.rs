@@ -18,6 +18,7 @@ use super::groups::is_dense;
 use super::positions::{Positions, all_inside, from_front, is_inside};
 use super::reducer::{Reducer, dispatch_reduce, prefetch};
 use super::rows::{Index, scatter_rows};
+use crate::tuning::TILE;
 use crate::view::Span;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
@@ -114,16 +115,13 @@ const AHEAD: isize = 4;
 /// keeps few lines of equal low bits.
 const FAR: usize = 2 << 10;
 
-/// The most bytes that lanes are moved to: half of a second cache.
-const TILE: usize = 512 << 10;
-
 /// The bytes of a tile for lanes of `places`, `step` apart and `row` bytes together; 0 where they
 /// are better worked where they lie. (4096x1024 f32 along axis 0: with tiles and what is asked for
 /// ahead a sum takes 7.5 ms and a take 5.6, with neither 17 and 11.7.)
 fn tile(places: usize, step: isize, row: usize, count: usize) -> usize {
     let bytes = places.saturating_mul(row);
     let far = step.unsigned_abs() >= FAR;
-    if far && bytes <= TILE && count >= places / 2 { bytes } else { 0 }
+    if far && bytes <= TILE.get() && count >= places / 2 { bytes } else { 0 }
 }
 
 /// What a scatter of elements is given, but for the index.

@@ -1,6 +1,9 @@
 //! Folds of elements that follow each other in memory, in the same lanes and order as any others.
 
+use std::marker::PhantomData;
+
 use super::{FEW_LANES, Folding, LANES};
+use crate::arch::{self, Loop, Simd};
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
 
@@ -17,11 +20,7 @@ pub(super) fn fold_lines<F: Folding>(dst: Dst<'_>, src: Src<'_>, outer: &Walk<2>
             // other thread has these results.
             unsafe {
                 let (to, from) = (dst.origin(), src.origin());
-                #[cfg(target_arch = "x86_64")]
-                if is_x86_feature_detected!("avx2") {
-                    return run_avx2::<F>(to, from, &run, len);
-                }
-                run_plain::<F>(to, from, &run, len);
+                arch::dispatch(Lines::<F> { to, from, run, len, fold: PhantomData });
             }
         });
     });
@@ -32,32 +31,44 @@ pub(super) fn fold_lines<F: Folding>(dst: Dst<'_>, src: Src<'_>, outer: &Walk<2>
 /// # Safety
 /// They can be read.
 pub(super) unsafe fn lanes<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
-    // SAFETY: the caller's promise, and the features are there.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            return lanes_avx2::<F>(from, len);
-        }
-        lanes_of::<F>(from, len)
+    // SAFETY: the caller's promise.
+    unsafe { arch::dispatch(Block::<F> { from, len, fold: PhantomData }) }
+}
+
+/// [`lanes`] as a loop that is compiled per level.
+struct Block<F> {
+    from: *const u8,
+    len: usize,
+    fold: PhantomData<F>,
+}
+
+impl<F: Folding> Loop for Block<F> {
+    type Output = [F::Acc; LANES];
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) -> [F::Acc; LANES] {
+        // SAFETY: the caller's promise.
+        unsafe { lanes_of::<F>(self.from, self.len) }
     }
 }
 
-/// # Safety
-/// As for [`lanes`], and the CPU has AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn lanes_avx2<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
-    // SAFETY: the caller's promise.
-    unsafe { lanes_of::<F>(from, len) }
+/// [`run_plain`] as a loop that is compiled per level.
+struct Lines<F> {
+    to: *mut u8,
+    from: *const u8,
+    run: Run<2>,
+    len: usize,
+    fold: PhantomData<F>,
 }
 
-/// # Safety
-/// As for [`run_plain`], and the CPU has AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn run_avx2<F: Folding>(to: *mut u8, from: *const u8, run: &Run<2>, len: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { run_plain::<F>(to, from, run, len) }
+impl<F: Folding> Loop for Lines<F> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) {
+        // SAFETY: the caller's promise.
+        unsafe { run_plain::<F>(self.to, self.from, &self.run, self.len) }
+    }
 }
 
 /// # Safety

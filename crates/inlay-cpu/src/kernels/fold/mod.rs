@@ -8,7 +8,10 @@ mod lines;
 use std::marker::PhantomData;
 
 use half::{bf16, f16};
-use inlay_core::{Fold, Kind, Layout, Result};
+use inlay_core::{
+    FOLD_BLOCK as BLOCK, FOLD_FEW_LANES as FEW_LANES, FOLD_LANES as LANES, Fold, Kind, Layout,
+    Result,
+};
 use num_complex::{Complex32, Complex64};
 
 use super::positions::Shared;
@@ -17,14 +20,6 @@ use crate::number::{Ordered, dispatch};
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src, threads};
 
-/// Elements that are folded without a tree.
-const BLOCK: usize = 1024;
-/// Partial results kept side by side in a block, so that they don't wait for each other: eight
-/// vectors of four. The sum of 16 MiB took 1.8 times as long with 8 of them.
-const LANES: usize = 32;
-/// Partial results of a block that is not longer: the others would stay nothing, and to join
-/// nothing changes nothing.
-const FEW_LANES: usize = 8;
 /// Results that are folded side by side where they are neighbours in memory: their lanes take 16 KiB
 /// for 32-bit sums. The sum of 4096x4096 f32 over rows takes 96 ms column by column.
 const COLUMNS: usize = 128;

@@ -4,13 +4,11 @@
 //! The bits are a private copy, so that a mask that another thread changes can't lead a kernel past
 //! the counted elements; and blocks are independent once the ones before each are known.
 
-#[cfg(target_arch = "x86_64")]
-mod avx512;
+mod blend;
 mod comb;
 mod compress;
 mod expand;
 mod pack;
-mod select;
 #[cfg(test)]
 mod tests;
 
@@ -18,12 +16,15 @@ use std::ops::Range;
 
 use inlay_core::{Layout, Result};
 
+pub(crate) use blend::Filling;
+pub use blend::blend;
 #[cfg(test)]
 pub(super) use comb::interleave_with;
 pub use comb::{Comb, interleave};
+pub(crate) use compress::Compression;
 pub use compress::compress;
+pub(crate) use expand::Expansion;
 pub use expand::expand;
-pub use select::select;
 
 use super::copy::copy;
 use super::positions::Shared;
@@ -35,7 +36,8 @@ use crate::{Dst, Src, threads};
 /// Elements that share one count. 4096 elements are 64 words of bits: the count costs 8 bytes a
 /// block, and a block is enough work to be a thread's.
 const BLOCK: usize = 64 * WORD;
-const WORD: usize = 64;
+/// Bits of a word of the bitmap.
+pub(crate) const WORD: usize = 64;
 
 /// A mask in row-major order.
 pub struct Bits {
@@ -151,7 +153,7 @@ enum Piece {
 
 /// The lowest `len <= 64` bits.
 #[inline]
-fn first(len: usize) -> u64 {
+pub(crate) fn first(len: usize) -> u64 {
     if len < WORD { (1 << len) - 1 } else { u64::MAX }
 }
 
