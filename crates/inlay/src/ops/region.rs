@@ -4,6 +4,7 @@
 use std::fmt;
 
 use inlay_core::{Dim, Dims, Layout, Meta, Result, expect_shape};
+use inlay_cpu::tuning::{SHORT_RUN, SMALL_REGION, WIDE_TOOTH};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
@@ -82,17 +83,6 @@ where
     }
 }
 
-/// Teeth of a comb that have so many bytes are parts of their own: rows of 512 bytes, every other one
-/// of 32 MiB, take half as long when those of each side are copied in turn.
-const WIDE_TOOTH: usize = 256;
-
-/// Regions that have fewer bytes without a gap are written over a copy of the whole, for to leave them out
-/// costs more than to copy them. (The middle half of rows of 512 bytes, 16 MiB: 1.5 ms instead of 2.5.)
-const SHORT_RUN: usize = 512;
-
-/// A region is small if it has at most one of so many elements.
-const FEW: usize = 64;
-
 /// How many bytes of a layout of elements of `size` follow each other.
 fn run_bytes(layout: &Layout, size: usize) -> usize {
     let mut run = size;
@@ -140,7 +130,7 @@ where
         let [x, source] = inputs else { unreachable!("two inputs") };
         let (to, base) = out.of(self.name(), x)?;
         let region = self.0.layout(&to.layout)?;
-        let few = region.numel() <= to.layout.numel() / FEW;
+        let few = region.numel() <= to.layout.numel() / SMALL_REGION.get();
         let Some(base) = base.filter(|_| to.buffer.len() > device::copied_whole(&to, few)) else {
             device::copy_over(&to, base, &region, source)?;
             return Ok(to);
@@ -149,13 +139,13 @@ where
             && base.is_contiguous()
             && source.is_contiguous()
             && let Some(comb) = self.0.comb(&to.layout)?
-            && comb.width.saturating_mul(to.dtype.size()) < WIDE_TOOTH
+            && comb.width.saturating_mul(to.dtype.size()) < WIDE_TOOTH.get()
         {
             device::interleave(&to, base, source, comb)?;
             return Ok(to);
         }
         let mut parts = SmallVec::<[(Layout, Array); 5]>::new();
-        if run_bytes(&region, to.dtype.size()) < SHORT_RUN {
+        if run_bytes(&region, to.dtype.size()) < SHORT_RUN.get() {
             parts.push((to.layout.clone(), base.clone()));
         } else {
             let rest = self.0.rest(&to.layout)?.into_iter().zip(self.0.rest(&base.layout)?);
