@@ -1,9 +1,9 @@
-//! Turns squares of words: what were rows become columns.
+//! Transposes squares of words.
 
 use crate::arch::{self, LINE};
 
-/// Turns a square that is a line wide on both sides: the rows at `from`, `step` bytes apart, become the
-/// columns of the lines at `to`, which follow each other.
+/// Transposes a square that is a cache line wide on both sides: the rows at `from`, `step` bytes apart,
+/// become the columns of the contiguous lines at `to`.
 ///
 /// # Safety
 /// The square can be read, as many lines can be written, and they lie apart.

@@ -4,7 +4,7 @@ use inlay::{DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor};
 use inlay_cpu::arch::Level;
 use inlay_cpu::tuning;
 
-use crate::measure::Case;
+use super::measure::Case;
 
 /// Numbers in no order: a linear congruential generator.
 fn random(count: usize, below: usize) -> Vec<i64> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inlay_core::{Combine, Layout, Reduce, Result};
 
-use super::{AHEAD, Call, Entries, LANES, at, tile};
+use super::{AHEAD, AxisIndex, AxisScatter, LANES, at, tile};
 use crate::Src;
 use crate::kernels::copy::copy;
 use crate::kernels::positions::Shared;
@@ -34,7 +34,11 @@ pub(super) struct Space<'a> {
 
 impl<'a> Space<'a> {
     /// Where a `base` is given, the destination starts as its copy.
-    pub(super) fn new(call: &Call<'_>, base: Option<Src<'a>>, entries: &Layout) -> Result<Self> {
+    pub(super) fn new(
+        call: &AxisScatter<'_>,
+        base: Option<Src<'a>>,
+        entries: &Layout,
+    ) -> Result<Self> {
         let (size, layout) = (call.dst.same_size(&call.values), call.dst.layout());
         let has = |k: usize| k == call.axis || layout.shape()[k] == entries.shape()[k];
         let alike = base.filter(|base| base.layout().strides() == layout.strides());
@@ -69,7 +73,11 @@ impl<'a> Space<'a> {
 }
 
 /// Writes. False when an entry is out of range: then it was left out.
-pub(super) fn scatter(call: &Call<'_>, entries: &Entries<'_>, mut space: Space<'_>) -> bool {
+pub(super) fn scatter(
+    call: &AxisScatter<'_>,
+    entries: &AxisIndex<'_>,
+    mut space: Space<'_>,
+) -> bool {
     let lanes = Lanes {
         call: *call,
         entries: *entries,
@@ -130,8 +138,8 @@ unsafe fn join<T: Copy, R: Reducer<T>>(to: *mut u8, from: *const u8, takes_part:
 }
 
 struct Lanes<'a> {
-    call: Call<'a>,
-    entries: Entries<'a>,
+    call: AxisScatter<'a>,
+    entries: AxisIndex<'a>,
     steps: [isize; 4],
     base: Option<Src<'a>>,
     count: usize,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inlay_core::{DType, Layout, Result, Strides, resized};
 
-use super::{AHEAD, Entries, LANES, at, small, tile};
+use super::{AHEAD, AxisIndex, LANES, at, small, tile};
 use crate::arch::{self, LINE, Loop, Simd};
 use crate::kernels::positions::{Positions, from_front, is_inside};
 use crate::kernels::reducer::prefetch;
@@ -33,12 +33,12 @@ pub fn gather_elements(
         return Ok(());
     }
     // What is fresh is thrown away when an entry turns out to be wrong; a checked copy tells which.
-    if entries.dtype() == DType::I64 && gather(dst, src, axis, &Entries::raw(entries), false) {
+    if entries.dtype() == DType::I64 && gather(dst, src, axis, &AxisIndex::raw(entries), false) {
         return Ok(());
     }
     let positions = index.positions(axis, src.layout().shape()[axis])?;
     let layout = positions.stretched(entries.layout().shape());
-    let done = gather(dst, src, axis, &Entries::checked(&positions, &layout), true);
+    let done = gather(dst, src, axis, &AxisIndex::checked(&positions, &layout), true);
     assert!(done, "positions were checked");
     Ok(())
 }
@@ -48,13 +48,13 @@ pub(in crate::kernels) fn gather_lanes(dst: Dst<'_>, src: Src<'_>, axis: usize, 
     let mut strides = vec![0; dst.layout().rank()];
     strides[axis] = size_of::<i64>() as isize;
     let layout = Layout::strided(dst.layout().shape().into(), strides.into(), 0);
-    let done = gather(dst, src, axis, &Entries::checked(index, &layout), true);
+    let done = gather(dst, src, axis, &AxisIndex::checked(index, &layout), true);
     assert!(done, "positions were checked");
 }
 
 /// False when an entry is out of range: then what is in its place has no meaning. Entries that are
 /// `checked` are positions, which are not looked at again.
-fn gather(dst: Dst<'_>, src: Src<'_>, axis: usize, entries: &Entries<'_>, checked: bool) -> bool {
+fn gather(dst: Dst<'_>, src: Src<'_>, axis: usize, entries: &AxisIndex<'_>, checked: bool) -> bool {
     let size = dst.same_size(&src);
     assert_eq!(dst.layout().shape(), entries.layout.shape(), "an entry for each element");
     let places = src.layout().shape()[axis];
@@ -206,7 +206,7 @@ unsafe fn move_places<W: Copy>(
 struct Tiled<'a> {
     dst: Dst<'a>,
     src: Src<'a>,
-    entries: Entries<'a>,
+    entries: AxisIndex<'a>,
     /// Of destination, index and source.
     lanes: Walk<3>,
     steps: [isize; 3],
@@ -216,7 +216,7 @@ struct Tiled<'a> {
 
 impl<'a> Tiled<'a> {
     /// None when there is no need.
-    fn of(dst: Dst<'a>, src: Src<'a>, axis: usize, entries: &Entries<'a>) -> Option<Self> {
+    fn of(dst: Dst<'a>, src: Src<'a>, axis: usize, entries: &AxisIndex<'a>) -> Option<Self> {
         let size = dst.dtype().size();
         let layouts = [dst.layout(), entries.layout, src.layout()];
         let steps = layouts.map(|layout| layout.strides()[axis]);

@@ -49,7 +49,7 @@ pub fn scatter_elements(
         dst.expect_apart(&base);
         assert_eq!(base.layout().shape(), dst.layout().shape(), "a copy of the base");
     }
-    let call = Call { dst, axis, values, combine };
+    let call = AxisScatter { dst, axis, values, combine };
     if small::scatter(&call, base, &index) {
         return Ok(());
     }
@@ -61,13 +61,13 @@ pub fn scatter_elements(
         && (base.is_some() || all_inside(index.values, call.places()))
     {
         let space = direct::Space::new(&call, base, entries.layout())?;
-        if direct::scatter(&call, &Entries::raw(entries), space) || base.is_none() {
+        if direct::scatter(&call, &AxisIndex::raw(entries), space) || base.is_none() {
             return Ok(());
         }
     }
     let positions = index.positions(axis, call.places())?;
     let layout = positions.stretched(entries.layout().shape());
-    let entries = Entries::checked(&positions, &layout);
+    let entries = AxisIndex::checked(&positions, &layout);
     match strategy {
         Strategy::Direct => {
             let space = direct::Space::new(&call, base, &layout)?;
@@ -126,14 +126,14 @@ fn tile(places: usize, step: isize, row: usize, count: usize) -> usize {
 
 /// What a scatter of elements is given, but for the index.
 #[derive(Clone, Copy)]
-struct Call<'a> {
+struct AxisScatter<'a> {
     dst: Dst<'a>,
     axis: usize,
     values: Src<'a>,
     combine: Combine,
 }
 
-impl Call<'_> {
+impl AxisScatter<'_> {
     fn places(&self) -> usize {
         self.dst.layout().shape()[self.axis]
     }
@@ -169,7 +169,7 @@ impl Call<'_> {
 }
 
 /// Each lane as a scatter of rows of one element.
-fn long_lanes(call: &Call<'_>, entries: &Entries<'_>) -> Result<()> {
+fn long_lanes(call: &AxisScatter<'_>, entries: &AxisIndex<'_>) -> Result<()> {
     let (lanes, steps) = call.lanes(entries.layout, call.dst.layout());
     let (places, count) = (call.places(), entries.layout.shape()[call.axis]);
     let line = |len: usize, step: isize| Layout::strided([len][..].into(), [step][..].into(), 0);
@@ -196,23 +196,23 @@ fn long_lanes(call: &Call<'_>, entries: &Entries<'_>) -> Result<()> {
     done
 }
 
-/// Index values, stretched over elements and reached by byte offset.
+/// The index of a call along an axis: values broadcast to the elements, read by byte offset.
 #[derive(Clone, Copy)]
-struct Entries<'a> {
+struct AxisIndex<'a> {
     origin: *const u8,
     layout: &'a Layout,
     span: Span,
 }
 
 // SAFETY: an address of values that are only read.
-unsafe impl Send for Entries<'_> {}
+unsafe impl Send for AxisIndex<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Entries<'_> {}
+unsafe impl Sync for AxisIndex<'_> {}
 
-impl<'a> Entries<'a> {
+impl<'a> AxisIndex<'a> {
     fn raw(index: Src<'a>) -> Self {
         assert_eq!(index.dtype(), DType::I64, "an index that is read as it lies");
-        Entries { origin: index.origin(), layout: index.layout(), span: index.span() }
+        AxisIndex { origin: index.origin(), layout: index.layout(), span: index.span() }
     }
 
     fn checked(index: &'a Positions, layout: &'a Layout) -> Self {
@@ -221,7 +221,7 @@ impl<'a> Entries<'a> {
         assert!(inside || layout.numel() == 0, "the index layout stays inside of the index");
         let Range { start, end } = index.values().as_ptr_range();
         let span = Span { low: start.addr(), high: end.addr() };
-        Entries { origin: start.cast(), layout, span }
+        AxisIndex { origin: start.cast(), layout, span }
     }
 
     /// The position on an axis of `size`, or `None` when it is out of range. Another thread may
@@ -239,7 +239,7 @@ impl<'a> Entries<'a> {
     /// The value as it is.
     ///
     /// # Safety
-    /// As for [`Entries::at`].
+    /// As for [`AxisIndex::at`].
     #[inline(always)]
     unsafe fn read(&self, offset: isize) -> i64 {
         // SAFETY: the caller's promise.

@@ -2,7 +2,7 @@
 
 use inlay_core::{DType, Result};
 
-use super::{AHEAD, Entries, LANES, at};
+use super::{AHEAD, AxisIndex, LANES, at};
 use crate::kernels::positions::{Positions, Shared};
 use crate::memory::Scratch;
 use crate::tuning::TILE;
@@ -15,7 +15,7 @@ use crate::{Bool8, Dst, threads};
 /// No memory for a note a place.
 pub fn winning_elements(dst: Dst<'_>, index: &Positions, axis: usize, places: usize) -> Result<()> {
     assert_eq!(dst.dtype(), DType::Bool, "true or false");
-    let entries = Entries::checked(index, index.layout());
+    let entries = AxisIndex::checked(index, index.layout());
     let layouts = [dst.layout(), entries.layout];
     assert_eq!(layouts[0].shape(), layouts[1].shape(), "a result for each entry");
     let steps = layouts.map(|layout| layout.strides()[axis]);

@@ -1,4 +1,4 @@
-//! Slices with a step: masks that need not be read, for they are a comb.
+//! Slices with a step, as masks whose bits are computed instead of read: a comb.
 
 use super::expand::Expansion;
 use super::{BLOCK, WORD, first};
@@ -8,7 +8,7 @@ use crate::stream;
 use crate::tuning::{EXPAND_SPARSE, STREAM};
 use crate::{Dst, Src, threads};
 
-/// The same teeth in every row, in elements.
+/// A periodic mask, the same in every row. All numbers count elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Comb {
     /// How long a row is.
@@ -24,7 +24,7 @@ pub struct Comb {
 }
 
 impl Comb {
-    /// Rows that continue each other are one.
+    /// Merges all rows into one, if the period of the teeth continues from row to row.
     fn joined(self, rows: usize) -> (Comb, usize) {
         let seamless = self.row.is_multiple_of(self.step) && self.teeth == self.row / self.step;
         match self.row.checked_mul(rows) {
@@ -89,7 +89,7 @@ pub fn interleave(dst: Dst<'_>, base: Src<'_>, source: Src<'_>, comb: Comb) {
     interleave_with(arch::level(), STREAM.get(), dst, base, source, comb);
 }
 
-/// [`interleave`] at `level`, streaming results of at least `stream` bytes.
+/// [`interleave`] at `level`, with non-temporal stores for results of at least `stream` bytes.
 pub(in crate::kernels) fn interleave_with(
     level: Level,
     stream: usize,

@@ -1,4 +1,4 @@
-//! The true places of a mask, in order.
+//! Compression: gathers the true elements of a mask, in order.
 
 use super::{Bits, Piece, pieces};
 use crate::arch::{self, Level, Word};
@@ -40,14 +40,14 @@ pub(super) fn compress_with(level: Level, dst: Dst<'_>, src: Src<'_>, bits: &Bit
     bits.parallel([src.layout()], size, 2, visit, || {});
 }
 
-/// One run of equally spaced elements.
+/// A compression of one run of equally spaced elements.
 pub(crate) struct Compression<'a> {
-    /// The mask's bits.
+    /// The bitmap of the mask.
     pub(crate) words: &'a [u64],
-    /// Of the first element, in the mask.
+    /// The position of the first element in the mask.
     pub(crate) position: usize,
     pub(crate) len: usize,
-    /// The place of the first true one.
+    /// Where the first true element goes.
     pub(crate) to: *mut u8,
     pub(crate) from: *const u8,
     pub(crate) stride: isize,
@@ -56,7 +56,7 @@ pub(crate) struct Compression<'a> {
 }
 
 impl Compression<'_> {
-    /// Does it, and says how many true places there were.
+    /// Does the compression, and returns the popcount of the run.
     ///
     /// # Safety
     /// All elements can be read, as many written as are true; the machine has the level.
@@ -78,8 +78,8 @@ impl Compression<'_> {
         }
     }
 
-    /// Calls `mixed` with where the true ones of each piece go that is neither all true nor all
-    /// false, where it is, its bits and its length; copies those that are all true.
+    /// Copies the pieces that are all true and skips those that are all false. For each mixed piece, calls
+    /// `mixed` with its destination, its source, its bits and its length.
     ///
     /// # Safety
     /// As for `run`.
@@ -114,7 +114,8 @@ impl Compression<'_> {
     }
 }
 
-/// Moves every element to the next free place of a buffer: nothing to predict.
+/// Stores every element at the next free place of a buffer and advances by its bit, so there is no branch
+/// to mispredict.
 unsafe fn gather<W: Word>(to: *mut W, from: *const u8, stride: isize, bits: u64, len: usize) {
     let mut buffer = [const { std::mem::MaybeUninit::<W>::uninit() }; super::WORD];
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! Elements in order to the true places of a mask.
+//! Expansion: writes consecutive elements to the true places of a mask.
 
 use std::hint::select_unpredictable;
 
@@ -18,7 +18,7 @@ pub fn expand(dst: Dst<'_>, base: Option<Src<'_>>, bits: &Bits, source: Src<'_>)
     expand_with(arch::level(), STREAM.get(), dst, base, bits, source);
 }
 
-/// [`expand`] at `level`, streaming results of at least `stream` bytes.
+/// [`expand`] at `level`, with non-temporal stores for results of at least `stream` bytes.
 pub(super) fn expand_with(
     level: Level,
     stream: usize,
@@ -34,9 +34,8 @@ pub(super) fn expand_with(
     if let Some(base) = &base {
         dst.expect_apart(base);
     }
-    // A base with gaps is copied first, in the order that suits it, and not element by element
-    // beside the mask. (2048x2048 f32, with its mask: transposed 4.2 ms instead of 27, every other
-    // column 4.7 instead of 8.)
+    // A strided base is copied first, in the order of its memory. (2048 x 2048 floats and a mask of the
+    // same layout: transposed 4.2 ms instead of 27, every other column 4.7 instead of 8.)
     let base = base.filter(|base| {
         let gaps = bits.len > BLOCK && {
             let [to, from] = Walk::new([dst.layout(), base.layout()]).run_strides();
@@ -48,7 +47,7 @@ pub(super) fn expand_with(
         !gaps
     });
     let old = base.unwrap_or(dst.as_src());
-    // In place, what is written was just read: its lines are in the cache.
+    // In place, ordinary stores are better: the lines were just read and are in the cache.
     let stream = base.is_some() && bits.len.saturating_mul(size) >= stream;
     let sparse = EXPAND_SPARSE.get() as u32;
     let visit = |run: Run<2>, taken: usize| {
@@ -79,11 +78,11 @@ pub(super) fn expand_with(
     bits.parallel([dst.layout(), old.layout()], size, 3, visit, done);
 }
 
-/// One run of equally spaced elements.
+/// An expansion of one run of equally spaced elements.
 pub(crate) struct Expansion<'a> {
-    /// The mask's bits.
+    /// The bitmap of the mask.
     pub(crate) words: &'a [u64],
-    /// Of the first element, in the mask.
+    /// The position of the first element in the mask.
     pub(crate) position: usize,
     pub(crate) len: usize,
     pub(crate) to: *mut u8,
@@ -92,7 +91,7 @@ pub(crate) struct Expansion<'a> {
     pub(crate) old_stride: isize,
     /// The element for the first true place.
     pub(crate) from: *const u8,
-    /// Whether what is not replaced has to be copied from `old`, which otherwise is `to`.
+    /// Whether elements that are not replaced are copied from `old`. In place, `old` is `to`.
     pub(crate) fresh: bool,
     pub(crate) stream: bool,
     /// The most true elements among 64 that are written one by one, see [`EXPAND_SPARSE`].
@@ -100,7 +99,7 @@ pub(crate) struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// Does it, and says how many true places there were.
+    /// Does the expansion, and returns the popcount of the run.
     ///
     /// # Safety
     /// All elements can be read and written; the machine has the level.
@@ -125,8 +124,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// Calls `mixed` with where each piece that is neither all true nor all false goes, what is
-    /// there, what comes, its bits and its length; copies the others.
+    /// Copies the pieces that are all true or all false. For each mixed piece, calls `mixed` with its
+    /// destination, its old values, its new values, its bits and its length.
     ///
     /// # Safety
     /// As for `run`.
@@ -178,7 +177,7 @@ impl Expansion<'_> {
     }
 }
 
-/// Each element from one side or the other, by moving a pointer: nothing to predict.
+/// Chooses each element by a conditional move of the source pointer, so there is no branch to mispredict.
 unsafe fn choose<W: Copy>(
     (to, to_stride): (*mut u8, isize),
     (old, old_stride): (*const u8, isize),

@@ -1,11 +1,11 @@
-//! Bools to bits.
+//! Packs bools into a bitmap.
 
 use super::WORD;
 use crate::Bool8;
 use crate::arch::pack;
 
-/// Sets the bits from `bit` on for the `len` bools that lie `stride` bytes apart; those bits of
-/// `words` are 0.
+/// Sets the bits from `bit` on by the `len` bools at `from`, which are `stride` bytes apart. Those bits of
+/// `words` are 0 before.
 ///
 /// # Safety
 /// All of the bools can be read.
@@ -19,7 +19,7 @@ pub(super) unsafe fn run(
     // SAFETY: the caller's promise.
     let at = |k: usize| unsafe { from.offset(k as isize * stride).cast::<Bool8>().read().get() };
     match stride {
-        // A row that is true or false as a whole.
+        // One bool is broadcast over the run.
         0 => {
             if len > 0 && at(0) {
                 set(words, bit, len);
