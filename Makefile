@@ -25,7 +25,7 @@ AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-peers driver bench figures compare lint format wheel clean
+.PHONY: help demo test test-rust test-python test-peers driver bench sweep figures compare lint format wheel clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ compare: $(BENCH)/new/.tools $(BENCH)/base/.tools $(if $(NEW_WHEEL),,dist/.built
 	$(BENCH)/base/bin/python -m pip install --quiet --force-reinstall --no-deps $(or $(BASE_WHEEL),$(BASE_DIST)/*.whl)
 	$(BENCH)/new/bin/python -m pip install --quiet --force-reinstall --no-deps $(or $(NEW_WHEEL),dist/*.whl)
 	$(BENCH)/new/bin/python -m benchmarks.compare --only '$(ONLY)' $(THREADS:%=--threads %)
+
+sweep: ## Show where the strategies of each threshold cross on this machine; ONLY=dense for a part
+	cargo run --release --package inlay --example sweep -- --only '$(ONLY)' $(SHORT:%=--short)
 
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	cargo fmt --all --check

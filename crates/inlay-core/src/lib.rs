@@ -9,6 +9,7 @@ mod error;
 mod layout;
 mod meta;
 mod slice;
+mod tree;
 mod version;
 mod words;
 
@@ -18,5 +19,6 @@ pub use error::{Error, ErrorKind, Result, ShapeText};
 pub use layout::{Layout, Shape, Strides, resized};
 pub use meta::{Dims, Meta, axis_of, broadcast_dims, expect_shape, may_equal};
 pub use slice::{ResolvedSlice, Slice};
+pub use tree::{FOLD_BLOCK, FOLD_FEW_LANES, FOLD_LANES};
 pub use version::Versions;
 pub use words::{Arithmetic, Combine, Comparison, Fold, Reduce, Triangle, Unary};

@@ -1,9 +1,9 @@
-//! The larger and the smaller of 16-bit floats, by their bits.
+//! Maximum and minimum of 16-bit floats, computed on their bits.
 //!
-//! Integers are compared in vectors of every CPU. To widen each number, compare and narrow it again
-//! took 25 times as long: whether the CPU can convert is asked for every one.
+//! Every processor compares 16-bit integers in vectors. Widening, comparing and narrowing each number
+//! takes 25 times as long, because the conversion checks for F16C at every number.
 
-/// Where a format has its infinity, and the bit that makes a NaN quiet.
+/// A format of 16-bit floats: the bits of its infinity, and the bit that makes a NaN quiet.
 #[derive(Clone, Copy)]
 pub(crate) struct Format {
     infinity: i16,
@@ -13,35 +13,36 @@ pub(crate) struct Format {
 pub(crate) const F16: Format = Format { infinity: 0x7c00, quiet: 0x0200 };
 pub(crate) const BF16: Format = Format { infinity: 0x7f80, quiet: 0x0040 };
 
-/// The larger, the first of equals, or the last NaN, made quiet as widening does.
+/// The larger of two numbers, the first if they are equal. NaN wins, the second one if both are; it is
+/// made quiet, as widening does.
 #[inline(always)]
 pub(crate) fn larger(format: Format, a: u16, b: u16) -> u16 {
-    choose(format, a, b, place(b) > place(a))
+    choose(format, a, b, rank(b) > rank(a))
 }
 
-/// The smaller, the first of equals, or the last NaN, made quiet as widening does.
+/// The smaller of two numbers, with the rules of [`larger`].
 #[inline(always)]
 pub(crate) fn smaller(format: Format, a: u16, b: u16) -> u16 {
-    choose(format, a, b, place(b) < place(a))
+    choose(format, a, b, rank(b) < rank(a))
 }
 
 #[inline(always)]
 fn choose(format: Format, a: u16, b: u16, prefers_b: bool) -> u16 {
-    let is_nan = |bits: u16| size(bits) > format.infinity;
+    let is_nan = |bits: u16| magnitude(bits) > format.infinity;
     let chosen = if is_nan(b) | (!is_nan(a) & prefers_b) { b } else { a };
     if is_nan(chosen) { chosen | format.quiet } else { chosen }
 }
 
 #[inline(always)]
-fn size(bits: u16) -> i16 {
+fn magnitude(bits: u16) -> i16 {
     (bits & 0x7fff) as i16
 }
 
-/// Where a number is in the order; both zeros are in one place.
+/// An integer that orders numbers as their values do. Both zeros give 0.
 #[inline(always)]
-fn place(bits: u16) -> i16 {
+fn rank(bits: u16) -> i16 {
     let sign = bits as i16 >> 15;
-    (size(bits) ^ sign) - sign
+    (magnitude(bits) ^ sign) - sign
 }
 
 #[cfg(test)]

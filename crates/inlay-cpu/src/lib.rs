@@ -13,7 +13,6 @@ pub mod memory;
 mod number;
 mod once;
 pub mod rounding;
-mod simd;
 mod stream;
 pub mod threads;
 #[doc(hidden)]

@@ -1,7 +1,7 @@
-//! Numbers rounded to 16-bit floats once.
+//! Conversions to 16-bit floats that round once.
 //!
-//! Going through `f32` would round twice, unless the first rounding is to odd: whatever is not exact
-//! gets a last bit of 1, which the second rounding then sees as "between".
+//! A conversion through `f32` rounds twice. The result is still right if the first rounding is to odd: an
+//! inexact value gets a last bit of 1, so that the second rounding never takes it for a tie.
 
 use half::{bf16, f16};
 
@@ -11,7 +11,7 @@ fn to_odd(value: f64) -> f32 {
         return near;
     }
     let bits = near.to_bits();
-    // Towards zero first, where rounding went away from it.
+    // Truncate: undo a rounding away from zero.
     let cut = if f64::from(near).abs() > value.abs() { bits - 1 } else { bits };
     f32::from_bits(cut | 1)
 }

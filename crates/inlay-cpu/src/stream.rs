@@ -1,13 +1,13 @@
-//! Writes that go past the caches, for results that would not stay in them.
+//! Copies by non-temporal stores, for results that the caches can't hold.
 //!
-//! An ordinary store first reads the line that it is about to overwrite; one that streams does not.
-//! That is a third of the traffic of a copy, but nobody finds the result in a cache afterwards.
+//! An ordinary store first reads the cache line that it overwrites. A non-temporal store does not, which
+//! saves a third of the memory traffic of a copy, but the result is not in a cache afterwards.
 
 use crate::arch::stream_lines;
 pub(crate) use crate::arch::{LINE, fence};
 
-/// Copies `len` bytes past the caches; the lines at the ends that belong to others too, as usual.
-/// Whoever calls it calls [`fence`] before another thread may look.
+/// Copies `len` bytes by non-temporal stores. Incomplete cache lines at both ends are copied by ordinary
+/// stores. The caller calls [`fence`] before another thread may read the result.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
@@ -15,7 +15,7 @@ pub(crate) use crate::arch::{LINE, fence};
 pub(crate) unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
     let head = to.align_offset(LINE).min(len);
     let body = (len - head) / LINE * LINE;
-    // SAFETY: the caller's promise; head, body and the rest are the whole.
+    // SAFETY: the caller's promise; the head, the body and the rest together are the `len` bytes.
     unsafe {
         if head > 0 {
             std::ptr::copy_nonoverlapping(from, to, head);

@@ -1,8 +1,8 @@
 //! Threads: how many, and how work is split among them.
 //!
-//! The pool is built on first use, rebuilt when the number changes, and abandoned in a forked
-//! child, where its threads do not exist. Whoever can't have it at once works alone: results
-//! never depend on the number of threads, so that is always right.
+//! The pool is built on first use and rebuilt when the number of threads changes. A forked child
+//! abandons it, since its threads exist only in the parent. A caller that can't get the pool at once
+//! works alone; results never depend on the number of threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,16 +13,16 @@ use rayon::ThreadPool;
 
 use crate::tuning::GRAIN;
 
-/// More parts than threads, so that a thread that was held up does not hold up the call.
+/// Parts for each thread. With several, a thread that is descheduled delays the call by one part only.
 const PARTS_PER_THREAD: usize = 4;
 
-/// How long a thread waits awake.
+/// How long a thread spin-waits before it sleeps. Waking a thread takes longer than most waits.
 const LINGER: Duration = Duration::from_micros(50);
 
-/// Counts the calls that threads have shared, so that those who wait see the next one.
+/// Counts the calls that were split among threads, so that spin-waiting threads see the next one.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
-/// How many parts of calls no thread has begun with.
+/// How many spawned helpers have not started yet.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 static WANTED: AtomicUsize = AtomicUsize::new(0);
@@ -49,7 +49,7 @@ pub fn num_threads() -> usize {
     }
 }
 
-/// The most threads that can be asked for; more would only exhaust the system.
+/// The most threads that can be set. More would only exhaust the system.
 pub const MAX_THREADS: usize = 1024;
 
 /// Sets how many threads a call may use: 1 to [`MAX_THREADS`].
@@ -57,8 +57,9 @@ pub fn set_num_threads(threads: usize) {
     WANTED.store(threads.clamp(1, MAX_THREADS), Relaxed);
 }
 
-/// Splits `0..len` into ranges and calls `work` with each, on several threads when `cost` bytes
-/// an item make that worth it. The ranges follow from the arguments and the number of threads.
+/// Splits `0..len` into ranges and calls `work` with each. It uses several threads when there is enough
+/// work for them, at `cost` bytes per item. The ranges depend only on the arguments and the number of
+/// threads.
 pub(crate) fn split(len: usize, cost: usize, work: impl Fn(Range<usize>) + Sync) {
     let parts = parts(len, cost);
     if parts <= 1 {
@@ -67,7 +68,7 @@ pub(crate) fn split(len: usize, cost: usize, work: impl Fn(Range<usize>) + Sync)
     run(parts, |part| work(part_of(len, parts, part)));
 }
 
-/// Into how many parts [`split`] would split.
+/// The number of parts that [`split`] makes.
 pub(crate) fn parts(len: usize, cost: usize) -> usize {
     let total = len.saturating_mul(cost.max(1));
     let grain = GRAIN.get().max(1);
@@ -88,15 +89,15 @@ pub(crate) fn part_of(len: usize, parts: usize, part: usize) -> Range<usize> {
     start..start + size + usize::from(part < more)
 }
 
-/// Calls `work` with each of `0..parts`, on several threads if there are.
+/// Calls `work` with each of `0..parts`, on several threads if the pool is available.
 pub(crate) fn run(parts: usize, work: impl Fn(usize) + Sync) {
-    // On a worker thread, of this pool or of the caller's, all cores have work already; and
-    // waiting there could run another job of that pool, which may want a lock that we hold.
+    // On a worker thread of any rayon pool, all cores have work already. Waiting there could also run
+    // another job of that pool, which may want a lock that this thread holds.
     let alone = parts <= 1 || rayon::current_thread_index().is_some();
     let Some(pool) = (if alone { None } else { pool() }) else {
         return (0..parts).for_each(work);
     };
-    // Whoever is free takes the next part; the caller works too.
+    // Each thread takes the next part when it is free. The caller is one of them.
     let next = AtomicUsize::new(0);
     let take = || {
         while let part @ 0.. = next.fetch_add(1, Relaxed)
@@ -123,8 +124,8 @@ pub(crate) fn run(parts: usize, work: impl Fn(usize) + Sync) {
     });
 }
 
-/// Waits awake, for a short while, until there is something to do: to be woken takes longer than most of
-/// what threads wait for, which is the rest of this call or the next one.
+/// Spin-waits until `done` or until [`LINGER`] has passed. Threads wait for the rest of this call or for
+/// the next call, and both mostly come sooner than a sleeping thread wakes.
 fn linger(done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() && start.elapsed() < LINGER {
@@ -148,7 +149,7 @@ fn pool() -> Option<Arc<ThreadPool>> {
     }
     let old = slot.take();
     if let Some(old) = old.filter(|old| old.forks != forks) {
-        // Its threads are in the parent; dropping it here would wait for them.
+        // Its threads exist only in the parent, so dropping it would wait for ever.
         std::mem::forget(old);
     }
     // The caller works too.

@@ -42,10 +42,10 @@ impl Threshold {
         value
     }
 
-    /// Changes it for as long as the result lives. [`usize::MAX`] stands for the number before it.
+    /// Changes it for as long as the result lives. The value is at least 1, and below [`usize::MAX`].
     pub fn set(&'static self, value: usize) -> Changed {
         let before = self.get();
-        self.value.store(value.min(UNSET - 1), Relaxed);
+        self.value.store(value.clamp(1, UNSET - 1), Relaxed);
         Changed { threshold: self, before }
     }
 }
@@ -100,6 +100,47 @@ thresholds! {
 
     /// Elements up to which a call needs no walk.
     FEW = 1024;
+
+    /// True elements among 64 up to which an expansion copies the other elements as a whole and writes the
+    /// true ones over them one by one. With more, each element is chosen without a branch. Portable
+    /// level only.
+    EXPAND_SPARSE = 6;
+
+    /// True elements among 64 up to which a compression moves them one by one. With more, every element is
+    /// moved to where the next true one belongs. Portable level only.
+    COMPRESS_SPARSE = 12;
+
+    /// Places for an entry up to which an index is dense: its places are counted, and not its entries
+    /// sorted.
+    DENSE = 8;
+
+    /// Places for an entry up to which `put_along_axis` copies each lane just before it is written. With
+    /// more, all is copied first.
+    COPIED = 16;
+
+    /// Bytes of a contiguous lane up to which `take_along_axis` prefetches the next one: half of the
+    /// first-level cache.
+    SHORT_LANE = caches().first / 2;
+
+    /// The most bytes of a tile that lanes are moved to: half of the second-level cache.
+    TILE = caches().second / 2;
+
+    /// Bytes of a tooth of a comb from which the teeth and the gaps are copied as parts of their own.
+    /// Narrower teeth are interleaved with the gaps. (Every other row of 32 MiB, in rows of 512 bytes:
+    /// half of the time.)
+    WIDE_TOOTH = 256;
+
+    /// Contiguous bytes of a region below which it is written over a copy of the whole. From there on
+    /// only the rest of the whole is copied. (The middle half of rows of 512 bytes, 16 MiB: 1.5 ms
+    /// instead of 2.5.)
+    SHORT_RUN = 512;
+
+    /// A region is small if it has at most one of so many elements of its tensor.
+    SMALL_REGION = 64;
+
+    /// Bytes of a tensor up to which it is copied as a whole before a small region of it is written: half
+    /// of the second-level cache, in which the region still is then.
+    COPIED_WHOLE = caches().second / 2;
 }
 
 #[cfg(test)]

@@ -6,11 +6,10 @@
 //!
 //! * A loop that the compiler vectorizes implements [`Loop`] and runs through [`dispatch`], which
 //!   compiles it once per [`Simd`] token and picks the widest that the machine has.
-//! * An algorithm that needs vectors with a mask bit per lane implements [`MaskedLoop`] and runs
-//!   through [`dispatch_masked`]. The kernel keeps a portable path for machines without them.
-//! * A short primitive ([`prefetch`], [`stream_lines`], [`pack`], ...) is one function with the same
-//!   signature on every architecture. It uses only what every processor of the architecture has, so
-//!   it is chosen at compile time.
+//! * An algorithm that exists only for some levels is a function that says whether it did the work
+//!   ([`Word::expand`], [`list_owned`]). The kernel keeps a portable path for the other levels.
+//! * A short primitive ([`prefetch_first`], [`stream_lines`], [`pack`], ...) uses only what every
+//!   processor of the architecture has, so it is chosen at compile time.
 //!
 //! Another architecture is a module beside [`portable`] with the same functions: its levels, its
 //! tokens and its primitives. The portable functions are compiled into every test build, and the tests
@@ -27,7 +26,7 @@ mod level;
         reason = "checked everywhere, and tests compare the native functions with it"
     )
 )]
-mod portable;
+pub(crate) mod portable;
 mod simd;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -40,7 +39,8 @@ use x86_64 as native;
 pub(crate) use level::level;
 pub use level::{Forced, Level, force};
 pub(crate) use native::{
-    dispatch, fence, list_owned, prefetch_first, prefetch_second, stream_lines, widens_halves,
+    Word, dispatch, fence, list_owned, pack, prefetch_first, prefetch_second, stream_lines,
+    transpose, widens_halves,
 };
 pub(crate) use simd::Loop;
 pub use simd::Simd;

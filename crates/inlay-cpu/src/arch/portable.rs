@@ -2,6 +2,7 @@
 
 use super::simd::Portable;
 use super::{IndexBlock, Level, Listed, Loop};
+use crate::kernels::mask::{Compression, Expansion, Filling};
 
 /// The level of the machine.
 pub(super) fn detect() -> Level {
@@ -56,4 +57,60 @@ pub(crate) unsafe fn list_owned<const WORDS: bool>(
     _beside: *mut u32,
 ) -> Listed {
     Listed::default()
+}
+
+/// The word of an element. There is no vector code for masks.
+pub(crate) trait Word: Copy {
+    /// Nothing is done.
+    ///
+    /// # Safety
+    /// None.
+    unsafe fn expand(_job: &Expansion<'_>, _level: Level) -> Option<usize> {
+        None
+    }
+
+    /// Nothing is done.
+    ///
+    /// # Safety
+    /// None.
+    unsafe fn compress(_job: &Compression<'_>, _level: Level) -> Option<usize> {
+        None
+    }
+
+    /// Nothing is done.
+    ///
+    /// # Safety
+    /// None.
+    unsafe fn fill(_job: &Filling, _value: Self, _level: Level) -> bool {
+        false
+    }
+}
+
+impl<W: Copy> Word for W {}
+
+/// A bit for each of 64 bytes: whether it is not 0.
+///
+/// # Safety
+/// 64 bytes can be read.
+pub(crate) unsafe fn pack(from: *const u8) -> u64 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let mut bits = 0;
+    for k in 0..8 {
+        // SAFETY: the caller's promise.
+        let bytes = u64::from_le_bytes(unsafe { from.add(8 * k).cast::<[u8; 8]>().read() });
+        // The top bit of each byte that is not 0: the sum carries into it unless the rest is 0.
+        let top = (((bytes & LOW) + LOW) | bytes) & !LOW;
+        // The product brings the eight top bits side by side into its top byte.
+        bits |= ((top >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * k);
+    }
+    bits
+}
+
+/// Transposes nothing, and says so.
+///
+/// # Safety
+/// None.
+#[inline(always)]
+pub(crate) unsafe fn transpose<W: Copy>(_to: *mut u8, _from: *const u8, _step: isize) -> bool {
+    false
 }

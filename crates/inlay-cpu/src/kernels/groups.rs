@@ -1,7 +1,7 @@
-//! Groups the entries of an index by the place they name, keeping their order.
+//! Groups the entries of an index by the place they name: a stable partition.
 //!
-//! With the entries of each place side by side, places are independent: threads take places, every
-//! place sees its updates in index order, and is written once.
+//! When the entries of each place are contiguous, places are independent. Threads take places, every place
+//! sees its updates in index order, and each place is written once.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -12,28 +12,24 @@ use super::listing::{BLOCK, IndexReader, List, shares};
 use super::numbers::Numbers;
 use super::positions::{Positions, Shared};
 use crate::threads;
+use crate::tuning::DENSE;
 
-/// An index is dense when it has at least one entry for so many places: counting them all then
-/// costs less than sorting the entries.
-const DENSE: usize = 8;
-
-/// Entries of a bucket, on average: few are sorted in no time, and with more buckets than this more
-/// of them would be empty.
+/// Average entries of a bucket. Few entries are sorted quickly; with more buckets, many would be empty.
 const IN_BUCKET: usize = 8;
 
 /// Whether so many entries on so many places are dense.
 pub(super) fn is_dense(entries: usize, places: usize) -> bool {
-    places / DENSE <= entries
+    places / DENSE.get() <= entries
 }
 
-/// How the entries are brought together.
+/// How the entries are grouped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strategy {
-    /// One slot a place, counted and filled in two passes.
+    /// A counting sort by place: one pass counts, a prefix sum gives the starts, one pass fills.
     Count,
-    /// One slot a place that holds its last entry.
+    /// One slot per place, which keeps the last entry.
     Last,
-    /// Entries sorted by place; places that no entry names cost nothing.
+    /// Entries are sorted by place. Places that no entry names cost nothing.
     Sort,
 }
 
@@ -41,9 +37,10 @@ enum Strategy {
 pub(super) struct Groups {
     strategy: Strategy,
     places: usize,
-    /// Where each place's (Sort: each group's) entries end; they begin where the ones before end.
+    /// Where the entries of each place (for Sort, of each group) end. They begin where those of the place
+    /// before end.
     ends: Numbers,
-    /// Entry numbers; for Last one a place, counted from 1, or 0.
+    /// Entry numbers. For Last, one number per place: the entry plus 1, or 0 for none.
     order: Numbers,
     groups: usize,
 }
@@ -67,7 +64,7 @@ impl Members<'_> {
         self.order.get(self.start + k)
     }
 
-    /// The entry `k` places on, which may be a member of the next groups.
+    /// The entry `k` positions after the first, which may belong to a later group; for prefetches.
     #[inline]
     pub(super) fn ahead(&self, k: usize) -> usize {
         self.order.get((self.start + k).min(self.order.len() - 1))
@@ -103,8 +100,8 @@ impl Groups {
         })
     }
 
-    /// Groups the entries of an index that all fall into `0..places`; with several threads, each
-    /// of which owns a range of places. Those of a dense index are called what `number` tells.
+    /// Groups the entries of an index, all of which are in `0..places`. Several threads share the work;
+    /// each owns a range of places. For a dense index, `number` gives the number that stands for an entry.
     pub(super) fn fill_from(&mut self, index: &Positions, number: impl Fn(usize) -> usize + Sync) {
         index.expect_within(self.places);
         let values = index.values();
@@ -148,7 +145,7 @@ impl Groups {
             // call's alone.
             unsafe {
                 for place in ranges[part].clone() {
-                    // Counts become starts, and starts become ends as the entries are put in.
+                    // The prefix sum turns counts into starts. Filling turns starts into ends.
                     next += ends.update(place, |_| next);
                 }
                 each_owned(&entries, places, &ranges[part], |place, entry| {
@@ -173,8 +170,8 @@ impl Groups {
         }
     }
 
-    /// Sorts entries by place: first into buckets of neighbouring places, which keeps their order, then
-    /// each bucket. (400k entries of 4M places: 11 ms; all at once, 17.)
+    /// Sorts entries by place: a stable partition into buckets of neighbouring places, then a sort of each
+    /// bucket. (400k entries of 4M places: 11 ms; one sort of all takes 17 ms.)
     fn sort(&mut self, entries: usize, place: impl Fn(usize) -> usize) {
         if entries == 0 {
             self.groups = 0;
@@ -209,8 +206,7 @@ impl Groups {
         }
     }
 
-    /// The entries, grouped, and where each group ends, where they are numbered in 32 bits; not for a
-    /// workspace of last ones.
+    /// The grouped entries and the end of each group, if they are numbered in 32 bits. Not for Last.
     pub(super) fn narrow(&self) -> Option<(&[u32], &[u32])> {
         match (&self.order, &self.ends) {
             (Numbers::Narrow(order), Numbers::Narrow(ends)) => Some((order, ends)),
@@ -218,7 +214,7 @@ impl Groups {
         }
     }
 
-    /// How many groups; those of a dense index may be empty.
+    /// The number of groups. Groups of a dense index may be empty.
     pub(super) fn len(&self) -> usize {
         self.groups
     }
@@ -228,8 +224,7 @@ impl Groups {
         self.strategy != Strategy::Sort
     }
 
-    /// Where the `part`-th of `parts` begins, when groups are split so that each part has about as
-    /// many entries and places.
+    /// The first group of part `part` of `parts`. Parts have about equally many entries and places.
     pub(super) fn cut(&self, part: usize, parts: usize) -> usize {
         let weight = |group: usize| self.before(group) + group;
         if part == parts {

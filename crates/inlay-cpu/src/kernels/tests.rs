@@ -8,7 +8,7 @@ use super::listing::{List, Values};
 use super::mask::{Comb, interleave_with};
 use super::overlay::overlay_with;
 use crate::Buffer;
-use crate::simd::Simd;
+use crate::arch::Level;
 
 const DTYPES: [DType; 5] = [DType::U8, DType::F16, DType::F32, DType::I64, DType::C128];
 
@@ -232,7 +232,7 @@ fn combs_are_slices_with_a_step() {
             let source = bytes(packed.numel() * size, 9);
             let mut expected = contents(&base);
             copied(&mut expected, &region, &contents(&source), &packed, size);
-            for simd in Simd::all() {
+            for level in Level::all() {
                 for stream in [0, usize::MAX] {
                     let target = bytes(whole.numel() * size, 5);
                     let (base, source) = (base.read(), source.read());
@@ -240,9 +240,9 @@ fn combs_are_slices_with_a_step() {
                     let dst = write.dst(&whole, dtype).expect("inside");
                     let base = base.src(&whole, dtype).expect("inside");
                     let source = source.src(&packed, dtype).expect("inside");
-                    interleave_with(simd, stream, dst, base, source, comb);
+                    interleave_with(level, stream, dst, base, source, comb);
                     drop(write);
-                    assert!(contents(&target) == expected, "{simd:?} {dtype} {comb:?} {stream}");
+                    assert!(contents(&target) == expected, "{level:?} {dtype} {comb:?} {stream}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Copies between views of which one is a transpose of the other, square by square.
+//! Copies of transposed views in square tiles.
 
 use std::mem::MaybeUninit;
 
@@ -8,23 +8,22 @@ use crate::view::Target;
 use crate::walk::{Dimension, Walk};
 use crate::{Src, threads};
 
-/// Fewer elements than this along either side are not worth a square. A copy of the transpose of
-/// 4096x4096 f32 takes 120 ms run by run, for each element reads a line of its own.
+/// The shortest side for which tiles are used. (A copy of the transpose of 4096 x 4096 floats takes 120 ms
+/// run by run, because each element is read from another cache line.)
 const SHORTEST: usize = 8;
 
-/// A copy whose runs are neighbours in the destination, and which has another dimension along which
-/// neighbours lie in the source.
+/// A copy that is contiguous along one dimension of the destination and along another of the source.
 pub(super) struct Tiles {
     /// All other dimensions.
     rest: Walk<2>,
-    /// Along which the destination's neighbours lie.
+    /// The dimension along which the destination is contiguous.
     inner: Dimension<2>,
-    /// Along which the source's neighbours lie.
+    /// The dimension along which the source is contiguous.
     cross: Dimension<2>,
 }
 
 impl Tiles {
-    /// The squares of a walk, if it has any.
+    /// The tiles of a walk; `None` if its views are not transposed.
     pub(super) fn of(walk: &Walk<2>, size: usize) -> Option<Tiles> {
         let dims = walk.dims();
         let (inner, outer) = dims.split_last()?;
@@ -40,8 +39,8 @@ impl Tiles {
         })
     }
 
-    /// Does the copy; a square is a line wide on both sides, so that each line is read once and
-    /// written once.
+    /// Does the copy. A tile is a cache line wide on both sides, so each line is read once and written
+    /// once.
     pub(super) fn copy<W: Copy + Send + Sync>(&self, dst: Target<'_>, src: Src<'_>, streams: bool) {
         let side = const { LINE / size_of::<W>() };
         let (inner, cross) = (self.inner, self.cross);
@@ -60,8 +59,8 @@ impl Tiles {
                     let first = (run.position + at) * squares;
                     let offset = |n: usize| run.offsets[n] + at as isize * run.strides[n];
                     for item in items.start.max(first)..items.end.min(first + squares) {
-                        // Squares follow each other along the source's lines, which are fetched
-                        // ahead.
+                        // Tiles follow each other along the lines of the source, so that the hardware
+                        // prefetcher loads them.
                         let tile = item - first;
                         let (row, column) = (tile % across * side, tile / across * side);
                         let rows = side.min(cross.size - row);
@@ -100,6 +99,6 @@ impl Tiles {
     }
 }
 
-/// Place for a line for each element of a line.
+/// A buffer of one tile: a line for each element of a line.
 #[repr(align(64))]
 struct Square([MaybeUninit<u8>; LINE * LINE]);

@@ -1,6 +1,6 @@
 //! Folds over axes, by the CPU's tree: lanes of a block, then blocks pairwise.
 
-use inlay_core::{DType, Fold, Kind, Layout, Result};
+use inlay_core::{DType, FOLD_BLOCK, FOLD_FEW_LANES, FOLD_LANES, Fold, Kind, Layout, Result};
 
 use crate::View;
 use crate::layout::count;
@@ -8,10 +8,10 @@ use crate::memory::Buffer;
 use crate::numbers::wide_size;
 use crate::shader::{Access, Kernel};
 
-/// As on the CPU: elements of a block, and its lanes; a block that is not longer has fewer.
-const BLOCK: u32 = 1024;
-const LANES: u32 = 32;
-const FEW_LANES: u32 = 8;
+// Shaders count in 32 bits.
+const BLOCK: u32 = FOLD_BLOCK as u32;
+const LANES: u32 = FOLD_LANES as u32;
+const FEW_LANES: u32 = FOLD_FEW_LANES as u32;
 
 /// What is accumulated: its name, bytes and text.
 fn accumulator(how: Fold, dtype: DType) -> (&'static str, usize, &'static str) {

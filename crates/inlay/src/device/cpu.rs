@@ -321,7 +321,7 @@ pub(super) fn compare(op: Comparison, to: &Array, a: &Array, b: &Array) -> Resul
 }
 
 pub(super) fn select(to: &Array, condition: &Array, a: &Array, b: Option<&Array>) -> Result<()> {
-    write(to, b, [condition, a], |dst, b, [condition, a]| kernels::select(dst, condition, a, b))
+    write(to, b, [condition, a], |dst, b, [condition, a]| kernels::blend(dst, condition, a, b))
 }
 
 pub(super) fn cast(to: &Array, from: &Array) -> Result<()> {

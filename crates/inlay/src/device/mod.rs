@@ -102,8 +102,7 @@ pub(crate) fn copy(to: &Array, from: &Array) -> Result<()> {
 #[inline]
 pub(crate) fn copied_whole(to: &Array, few: bool) -> usize {
     match to.buffer.device() {
-        // The second cache, in which a small region is written over what was just copied.
-        Device::Cpu if few => 512 << 10,
+        Device::Cpu if few => inlay_cpu::tuning::COPIED_WHOLE.get(),
         // Some 100 ns a part.
         Device::Cpu => 4 << 10,
         // A dispatch, in whose time a GPU copies this much.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::Hash;
 
 use inlay_core::{Dim, Dims, Layout, Meta, Result, expect_shape};
+use inlay_cpu::tuning::{SHORT_RUN, SMALL_REGION, WIDE_TOOTH};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
@@ -84,18 +85,6 @@ impl<R: Region> Op for ReadRegion<R> {
     }
 }
 
-/// Teeth of a comb of at least this many bytes are copied as parts of their own. (Every other row of
-/// 512 bytes of 32 MiB takes half as long when the rows of base and source are copied in turn.)
-const WIDE_TOOTH: usize = 256;
-
-/// A region whose contiguous runs are shorter than this many bytes is written over a copy of the whole
-/// tensor: leaving short runs out of the copy costs more than copying them. (The middle half of rows of
-/// 512 bytes, 16 MiB in all: 1.5 ms instead of 2.5 ms.)
-const SHORT_RUN: usize = 512;
-
-/// A region is small if it has at most one element in this many.
-const FEW: usize = 64;
-
 /// The bytes of the contiguous runs of a layout of elements of `size` bytes.
 fn run_bytes(layout: &Layout, size: usize) -> usize {
     let mut run = size;
@@ -138,7 +127,7 @@ impl<R: Region> Op for WriteRegion<R> {
     ) -> Result<Array> {
         let (to, base) = out.of(self.name(), x)?;
         let region = self.0.layout(found, &to.layout);
-        let few = region.numel() <= to.layout.numel() / FEW;
+        let few = region.numel() <= to.layout.numel() / SMALL_REGION.get();
         let Some(base) = base.filter(|_| to.buffer.len() > device::copied_whole(&to, few)) else {
             device::copy_over(&to, base, &region, source)?;
             return Ok(to);
@@ -147,13 +136,13 @@ impl<R: Region> Op for WriteRegion<R> {
             && base.is_contiguous()
             && source.is_contiguous()
             && let Some(comb) = self.0.comb(found, &to.layout)
-            && comb.width.saturating_mul(to.dtype.size()) < WIDE_TOOTH
+            && comb.width.saturating_mul(to.dtype.size()) < WIDE_TOOTH.get()
         {
             device::interleave(&to, base, source, comb)?;
             return Ok(to);
         }
         let mut parts = SmallVec::<[(Layout, Array); 5]>::new();
-        if run_bytes(&region, to.dtype.size()) < SHORT_RUN {
+        if run_bytes(&region, to.dtype.size()) < SHORT_RUN.get() {
             parts.push((to.layout.clone(), base.clone()));
         } else {
             let rest = self.0.rest(found, &to.layout).into_iter();

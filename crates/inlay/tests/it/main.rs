@@ -10,3 +10,4 @@ mod junk;
 mod memory;
 mod properties;
 mod support;
+mod sweep;

@@ -1,10 +1,13 @@
 //! x86-64: detection, the entry points of its levels, and primitives that need only SSE2.
 
 mod listing;
+mod masks;
+mod transpose;
 
 use std::arch::x86_64::{
-    __m128i, _MM_HINT_T0, _MM_HINT_T1, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128,
-    _mm256_cvtph_ps, _mm256_storeu_ps,
+    __m128i, _MM_HINT_T0, _MM_HINT_T1, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8,
+    _mm_prefetch, _mm_setzero_si128, _mm_sfence, _mm_stream_si128, _mm256_cvtph_ps,
+    _mm256_storeu_ps,
 };
 
 use half::f16;
@@ -12,6 +15,8 @@ use half::f16;
 use super::simd::Portable;
 use super::{LINE, Level, Loop, Simd, level};
 pub(crate) use listing::list_owned;
+pub(crate) use masks::Word;
+pub(crate) use transpose::transpose;
 
 /// The highest level of the machine.
 pub(super) fn detect() -> Level {
@@ -130,4 +135,22 @@ pub(crate) unsafe fn stream_lines(to: *mut u8, from: *const u8, len: usize) {
 pub(crate) fn fence() {
     // SAFETY: every x86-64 has this instruction.
     unsafe { _mm_sfence() };
+}
+
+/// A bit for each of 64 bytes: whether it is not 0.
+///
+/// # Safety
+/// 64 bytes can be read.
+#[inline]
+pub(crate) unsafe fn pack(from: *const u8) -> u64 {
+    let mut zeros = 0;
+    for k in 0..4 {
+        // SAFETY: the caller's promise; every x86-64 has these instructions.
+        let equal = unsafe {
+            let bytes = _mm_loadu_si128(from.add(16 * k).cast());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()))
+        };
+        zeros |= u64::from(equal as u16) << (16 * k);
+    }
+    !zeros
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inlay_core::{Combine, Layout, Reduce, Result};
 
-use super::{AHEAD, Call, Entries, LANES, at, tile};
+use super::{AHEAD, AxisIndex, AxisScatter, LANES, at, tile};
 use crate::Src;
 use crate::kernels::copy::copy_to;
 use crate::kernels::positions::Shared;
@@ -14,11 +14,8 @@ use crate::memory::Scratch;
 use crate::number::dispatch_width;
 use crate::stream::LINE;
 use crate::threads;
+use crate::tuning::COPIED;
 use crate::walk::{Run, Walk};
-
-/// Places for an entry up to which lanes are copied on the way. It was not swept: with an entry for each place
-/// it saves two fifths, with none it would only give up what a plain copy does better.
-const COPIED: usize = 16;
 
 /// A call's lanes, and room for the lanes that are worked at a time: notes that count what each
 /// place is made of, and a tile that holds their elements meanwhile.
@@ -37,7 +34,11 @@ pub(super) struct Space<'a> {
 
 impl<'a> Space<'a> {
     /// Where a `base` is given, the destination starts as its copy.
-    pub(super) fn new(call: &Call<'_>, base: Option<Src<'a>>, entries: &Layout) -> Result<Self> {
+    pub(super) fn new(
+        call: &AxisScatter<'_>,
+        base: Option<Src<'a>>,
+        entries: &Layout,
+    ) -> Result<Self> {
         let (size, layout) = (call.dst.same_size(&call.values), call.dst.layout());
         let has = |k: usize| k == call.axis || layout.shape()[k] == entries.shape()[k];
         let alike = base.filter(|base| base.layout().strides() == layout.strides());
@@ -50,7 +51,7 @@ impl<'a> Space<'a> {
         let (count, places) = (entries.shape()[call.axis], call.places());
         // A lane that is hardly written is better copied with all others, and so are slivers.
         let wide = !across || width * size >= LINE;
-        let many = lanes.len() >= threads::num_threads() && count >= places / COPIED;
+        let many = lanes.len() >= threads::num_threads() && count >= places / COPIED.get();
         let by_lane = alike.is_some() && near && wide && many;
         let copied = if by_lane { places.saturating_mul(2 * size) } else { 0 };
         let cost = count.saturating_mul(2 * size + size_of::<i64>()).saturating_add(copied);
@@ -72,7 +73,11 @@ impl<'a> Space<'a> {
 }
 
 /// Writes. False when an entry is out of range: then it was left out.
-pub(super) fn scatter(call: &Call<'_>, entries: &Entries<'_>, mut space: Space<'_>) -> bool {
+pub(super) fn scatter(
+    call: &AxisScatter<'_>,
+    entries: &AxisIndex<'_>,
+    mut space: Space<'_>,
+) -> bool {
     let lanes = Lanes {
         call: *call,
         entries: *entries,
@@ -133,8 +138,8 @@ unsafe fn join<T: Copy, R: Reducer<T>>(to: *mut u8, from: *const u8, takes_part:
 }
 
 struct Lanes<'a> {
-    call: Call<'a>,
-    entries: Entries<'a>,
+    call: AxisScatter<'a>,
+    entries: AxisIndex<'a>,
     steps: [isize; 4],
     base: Option<Src<'a>>,
     count: usize,

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inlay_core::{DType, Layout, Result, Strides, resized};
 
-use super::{AHEAD, Entries, LANES, at, small, tile};
+use super::{AHEAD, AxisIndex, LANES, at, small, tile};
+use crate::arch::{self, LINE, Loop, Simd};
 use crate::kernels::positions::{Positions, from_front, is_inside};
 use crate::kernels::reducer::prefetch;
 use crate::kernels::rows::Index;
 use crate::number::dispatch_width;
-use crate::once::read_once;
-use crate::stream::LINE;
+use crate::once::settle;
+use crate::tuning::SHORT_LANE;
 use crate::view::Target;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
@@ -36,13 +37,13 @@ pub fn gather_elements(
         return Ok(());
     }
     // What is fresh is thrown away when an entry turns out to be wrong; a checked copy tells which.
-    if entries.dtype() == DType::I64 && gather(dst, src, axis, &Entries::raw(entries), false) {
+    if entries.dtype() == DType::I64 && gather(dst, src, axis, &AxisIndex::raw(entries), false) {
         return Ok(());
     }
     let places = src.layout().shape()[axis];
     let positions = index.positions(axis, places)?;
     let layout = positions.stretched(entries.layout().shape());
-    let done = gather(dst, src, axis, &Entries::checked(&positions, &layout, places), true);
+    let done = gather(dst, src, axis, &AxisIndex::checked(&positions, &layout, places), true);
     assert!(done, "positions were checked");
     Ok(())
 }
@@ -57,7 +58,7 @@ pub(in crate::kernels) fn gather_lanes(
     let mut strides = vec![0; dst.layout().rank()];
     strides[axis] = size_of::<i64>() as isize;
     let layout = Layout::strided(dst.layout().shape().into(), strides.into(), 0);
-    let entries = Entries::checked(index, &layout, src.layout().shape()[axis]);
+    let entries = AxisIndex::checked(index, &layout, src.layout().shape()[axis]);
     let done = gather(dst, src, axis, &entries, true);
     assert!(done, "positions were checked");
 }
@@ -68,7 +69,7 @@ fn gather(
     dst: Target<'_>,
     src: Src<'_>,
     axis: usize,
-    entries: &Entries<'_>,
+    entries: &AxisIndex<'_>,
     checked: bool,
 ) -> bool {
     let size = dst.same_size(&src);
@@ -92,13 +93,13 @@ fn gather(
     let lanes = hold_axis(src.layout(), axis, dst.layout().shape()[axis]);
     let walk = Walk::in_memory_order([dst.layout(), entries.layout, &lanes]);
     dispatch_width!(size, W => threads::split(walk.len(), 3 * size + 8, |range| {
-        let mut space = [0; CHUNK];
+        let (mut space, short) = ([0; CHUNK], SHORT_LANE.get());
         walk.runs(range, |run| {
             // Entries jump to and fro in a lane: where most of its lines are needed, the next one is
             // asked for while this one is read, piece by piece. (2048 x 2048 floats along the last
             // axis: 4.1 ms, when each is asked for as a whole 5.9.)
             let (lane, near) = (places.saturating_mul(size), step == size as isize);
-            let whole = near && run.strides[2] == 0 && lane <= SHORT_LANE;
+            let whole = near && run.strides[2] == 0 && lane <= short;
             let ahead = whole && run.len.saturating_mul(LINE) >= lane;
             let piece = if ahead { (lane * CHUNK).div_ceil(run.len) } else { 0 };
             for start in (0..run.len).step_by(CHUNK) {
@@ -107,7 +108,7 @@ fn gather(
                 let next = from + (lane + start / CHUNK * piece) as isize;
                 prefetch(src.origin().wrapping_offset(next), piece);
                 // SAFETY: the walk stays inside of all layouts, whose shapes it has compared. Checked entries
-                // are positions on an axis of at most `places`, as `Entries::checked` has seen, and nobody
+                // are positions on an axis of at most `places`, as `AxisIndex::checked` has seen, and nobody
                 // writes them; of all others a private copy is checked.
                 unsafe {
                     let chunk = entries.origin.offset(entry).cast::<i64>();
@@ -133,65 +134,54 @@ const ENTRY: isize = size_of::<i64>() as isize;
 /// vectors, and one that only moves waits for nothing. (256x256 f32 along axis 0: 59 us instead of 79.)
 const CHUNK: usize = 128;
 
-/// The most bytes of a lane that is asked for ahead: half of a first cache.
-const SHORT_LANE: usize = 16 << 10;
-
 /// The positions on an axis of `size` that the entries from `from` on name; for one that is out of range
 /// position 0, and then false.
 ///
 /// # Safety
 /// So many entries, `stride` bytes apart, can be read.
 unsafe fn read_places(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
-    // SAFETY: the caller's promise, and the features are there.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            return read_places_avx2(to, from, stride, size);
-        }
-        read_places_plain(to, from, stride, size)
-    }
+    // SAFETY: the caller's promise.
+    unsafe { arch::dispatch(ReadPlaces { to, from, stride, size }) }
 }
 
-/// # Safety
-/// As for [`read_places`], and the CPU has AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn read_places_avx2(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
-    use std::arch::x86_64::*;
-    const LANES: usize = 4;
-    let whole = if stride == ENTRY { to.len() / LANES * LANES } else { 0 };
-    let (vectors, rest) = to.split_at_mut(whole);
-    let (zero, axis) = (_mm256_setzero_si256(), _mm256_set1_epi64x(size as i64));
-    let last = _mm256_set1_epi64x((size as i64).wrapping_sub(1));
-    let mut outside = zero;
-    for (k, to) in vectors.chunks_exact_mut(LANES).enumerate() {
-        // SAFETY: the caller's promise: whole vectors of entries follow each other. Another thread may
-        // change them: one register is checked and used.
-        unsafe {
-            let value = _mm256_loadu_si256(from.add(k * LANES).cast());
-            let negative = _mm256_cmpgt_epi64(zero, value);
-            let at = _mm256_add_epi64(value, _mm256_and_si256(negative, axis));
-            // Out of range, either the position or its distance from the last one is negative.
-            let sign = _mm256_or_si256(at, _mm256_sub_epi64(last, at));
-            let wrong = _mm256_cmpgt_epi64(zero, sign);
-            outside = _mm256_or_si256(outside, wrong);
-            _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm256_andnot_si256(wrong, at));
-        }
+/// [`read_places`] as a loop that is compiled per level.
+struct ReadPlaces<'a> {
+    to: &'a mut [i64],
+    from: *const i64,
+    stride: isize,
+    size: usize,
+}
+
+impl Loop for ReadPlaces<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { read_places_plain(self.to, self.from, self.stride, self.size) }
     }
-    let inside = _mm256_testz_si256(outside, outside) == 1;
-    // SAFETY: the caller's promise, for the entries after the vectors.
-    inside & unsafe { read_places_plain(rest, from.add(whole), stride, size) }
 }
 
 /// # Safety
 /// As for [`read_places`].
 #[inline(always)]
 unsafe fn read_places_plain(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
+    // Another thread may change the entries, so a private copy is checked and used. Both loops become
+    // vectors.
+    // SAFETY: the caller's promise.
+    unsafe {
+        if stride == ENTRY {
+            to.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(from.cast(), size_of_val(to));
+        } else {
+            for (k, to) in to.iter_mut().enumerate() {
+                *to = from.byte_offset(k as isize * stride).read_unaligned();
+            }
+        }
+    }
+    settle();
     let mut all = true;
-    for (k, to) in to.iter_mut().enumerate() {
-        // SAFETY: the caller's promise. Another thread may change the entries: each is loaded once.
-        let value = unsafe { read_once(from.byte_offset(k as isize * stride)) };
-        let at = from_front(value, size);
+    for to in to {
+        let at = from_front(*to, size);
         let inside = is_inside(at, size);
         all &= inside;
         *to = if inside { at } else { 0 };
@@ -234,7 +224,7 @@ unsafe fn move_places<W: Copy>(
 struct Tiled<'a> {
     dst: Target<'a>,
     src: Src<'a>,
-    entries: Entries<'a>,
+    entries: AxisIndex<'a>,
     /// Of destination, index and source.
     lanes: Walk<3>,
     steps: [isize; 3],
@@ -244,7 +234,7 @@ struct Tiled<'a> {
 
 impl<'a> Tiled<'a> {
     /// None when there is no need.
-    fn of(dst: Target<'a>, src: Src<'a>, axis: usize, entries: &Entries<'a>) -> Option<Self> {
+    fn of(dst: Target<'a>, src: Src<'a>, axis: usize, entries: &AxisIndex<'a>) -> Option<Self> {
         let size = dst.dtype().size();
         let layouts = [dst.layout(), entries.layout, src.layout()];
         let steps = layouts.map(|layout| layout.strides()[axis]);

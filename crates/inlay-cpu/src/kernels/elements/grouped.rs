@@ -2,14 +2,18 @@
 
 use inlay_core::{Combine, Result};
 
-use super::{Call, Entries, at, copy_base};
+use super::{AxisIndex, AxisScatter, at, copy_base};
 use crate::kernels::groups::Groups;
 use crate::kernels::positions::Shared;
 use crate::kernels::reducer::{Rows, dispatch_reduce, reduce_run};
 use crate::{Src, threads};
 
 /// The entries are checked positions.
-pub(super) fn scatter(call: &Call<'_>, base: Option<Src<'_>>, entries: &Entries<'_>) -> Result<()> {
+pub(super) fn scatter(
+    call: &AxisScatter<'_>,
+    base: Option<Src<'_>>,
+    entries: &AxisIndex<'_>,
+) -> Result<()> {
     let Combine::Reduce { reduce, include_self } = call.combine else {
         unreachable!("an assignment is written directly")
     };

@@ -19,6 +19,7 @@ use super::positions::{Positions, all_inside, from_front, is_inside};
 use super::reducer::{Reducer, dispatch_reduce, prefetch};
 use super::rows::{Index, scatter_rows_to};
 use crate::once::read_once;
+use crate::tuning::TILE;
 use crate::view::{Span, Target};
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
@@ -53,7 +54,7 @@ pub fn scatter_elements(
         dst.expect_source(&base);
         assert_eq!(base.layout().shape(), dst.layout().shape(), "a copy of the base");
     }
-    let call = Call { dst, axis, values, combine };
+    let call = AxisScatter { dst, axis, values, combine };
     if small::scatter(&call, base, &index) {
         return Ok(());
     }
@@ -65,13 +66,13 @@ pub fn scatter_elements(
         && (base.is_some() || all_inside(index.values, call.places()))
     {
         let space = direct::Space::new(&call, base, entries.layout())?;
-        if direct::scatter(&call, &Entries::raw(entries), space) || base.is_none() {
+        if direct::scatter(&call, &AxisIndex::raw(entries), space) || base.is_none() {
             return Ok(());
         }
     }
     let positions = index.positions(axis, call.places())?;
     let layout = positions.stretched(entries.layout().shape());
-    let entries = Entries::checked(&positions, &layout, call.places());
+    let entries = AxisIndex::checked(&positions, &layout, call.places());
     match strategy {
         Strategy::Direct => {
             let space = direct::Space::new(&call, base, &layout)?;
@@ -119,28 +120,25 @@ const AHEAD: isize = 4;
 /// keeps few lines of equal low bits.
 const FAR: usize = 2 << 10;
 
-/// The most bytes that lanes are moved to: half of a second cache.
-const TILE: usize = 512 << 10;
-
 /// The bytes of a tile for lanes of `places`, `step` apart and `row` bytes together; 0 where they
 /// are better worked where they lie. (4096x1024 f32 along axis 0: with tiles and what is asked for
 /// ahead a sum takes 7.5 ms and a take 5.6, with neither 17 and 11.7.)
 fn tile(places: usize, step: isize, row: usize, count: usize) -> usize {
     let bytes = places.saturating_mul(row);
     let far = step.unsigned_abs() >= FAR;
-    if far && bytes <= TILE && count >= places / 2 { bytes } else { 0 }
+    if far && bytes <= TILE.get() && count >= places / 2 { bytes } else { 0 }
 }
 
 /// What a scatter of elements is given, but for the index.
 #[derive(Clone, Copy)]
-struct Call<'a> {
+struct AxisScatter<'a> {
     dst: Target<'a>,
     axis: usize,
     values: Src<'a>,
     combine: Combine,
 }
 
-impl Call<'_> {
+impl AxisScatter<'_> {
     fn places(&self) -> usize {
         self.dst.layout().shape()[self.axis]
     }
@@ -176,7 +174,7 @@ impl Call<'_> {
 }
 
 /// Each lane as a scatter of rows of one element.
-fn long_lanes(call: &Call<'_>, entries: &Entries<'_>) -> Result<()> {
+fn long_lanes(call: &AxisScatter<'_>, entries: &AxisIndex<'_>) -> Result<()> {
     let (lanes, steps) = call.lanes(entries.layout, call.dst.layout());
     let (places, count) = (call.places(), entries.layout.shape()[call.axis]);
     let line = |len: usize, step: isize| Layout::strided([len][..].into(), [step][..].into(), 0);
@@ -203,23 +201,23 @@ fn long_lanes(call: &Call<'_>, entries: &Entries<'_>) -> Result<()> {
     done
 }
 
-/// Index values, stretched over elements and reached by byte offset.
+/// The index of a call along an axis: values broadcast to the elements, read by byte offset.
 #[derive(Clone, Copy)]
-struct Entries<'a> {
+struct AxisIndex<'a> {
     origin: *const u8,
     layout: &'a Layout,
     span: Span,
 }
 
 // SAFETY: an address of values that are only read.
-unsafe impl Send for Entries<'_> {}
+unsafe impl Send for AxisIndex<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Entries<'_> {}
+unsafe impl Sync for AxisIndex<'_> {}
 
-impl<'a> Entries<'a> {
+impl<'a> AxisIndex<'a> {
     fn raw(index: Src<'a>) -> Self {
         assert_eq!(index.dtype(), DType::I64, "an index that is read as it lies");
-        Entries { origin: index.origin(), layout: index.layout(), span: index.span() }
+        AxisIndex { origin: index.origin(), layout: index.layout(), span: index.span() }
     }
 
     /// The positions of an index on an axis of `places`.
@@ -230,7 +228,7 @@ impl<'a> Entries<'a> {
         assert!(inside || layout.numel() == 0, "the index layout stays inside of the index");
         let Range { start, end } = index.values().as_ptr_range();
         let span = Span { low: start.addr(), high: end.addr() };
-        Entries { origin: start.cast(), layout, span }
+        AxisIndex { origin: start.cast(), layout, span }
     }
 
     /// The position on an axis of `size`, or `None` when it is out of range. Another thread may
@@ -248,7 +246,7 @@ impl<'a> Entries<'a> {
     /// The value as it is, loaded once.
     ///
     /// # Safety
-    /// As for [`Entries::at`].
+    /// As for [`AxisIndex::at`].
     #[inline(always)]
     unsafe fn read(&self, offset: isize) -> i64 {
         // SAFETY: the caller's promise.

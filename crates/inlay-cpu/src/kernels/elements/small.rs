@@ -3,7 +3,7 @@
 
 use inlay_core::{Combine, Layout};
 
-use super::{Call, Index};
+use super::{AxisScatter, Index};
 use crate::Src;
 use crate::kernels::positions::{FEW_ENTRIES, read_few};
 use crate::kernels::reducer::{Reducer, dispatch_reduce, joins_in_place};
@@ -56,8 +56,8 @@ impl Sizes {
 
 /// Writes a small scatter. False if it is not one, or if an entry is out of range: then nothing was
 /// written.
-pub(super) fn scatter(call: &Call<'_>, base: Option<Src<'_>>, index: &Index<'_>) -> bool {
-    let Call { dst, axis, values, combine } = *call;
+pub(super) fn scatter(call: &AxisScatter<'_>, base: Option<Src<'_>>, index: &Index<'_>) -> bool {
+    let AxisScatter { dst, axis, values, combine } = *call;
     let size = dst.same_size(&values);
     let Some(sizes) = Sizes::of(dst.layout(), index.values.layout(), axis, size) else {
         return false;

@@ -2,9 +2,10 @@
 
 use inlay_core::{DType, Result};
 
-use super::{AHEAD, Entries, LANES, TILE, at};
+use super::{AHEAD, AxisIndex, LANES, at};
 use crate::kernels::positions::{Positions, Shared};
 use crate::memory::Scratch;
+use crate::tuning::TILE;
 use crate::walk::{Run, Walk};
 use crate::{Bool8, Dst, threads};
 
@@ -15,7 +16,7 @@ use crate::{Bool8, Dst, threads};
 pub fn winning_elements(dst: Dst<'_>, index: &Positions, axis: usize, places: usize) -> Result<()> {
     let dst = dst.into_target();
     assert_eq!(dst.dtype(), DType::Bool, "true or false");
-    let entries = Entries::checked(index, index.layout(), places);
+    let entries = AxisIndex::checked(index, index.layout(), places);
     let layouts = [dst.layout(), entries.layout];
     assert_eq!(layouts[0].shape(), layouts[1].shape(), "a result for each entry");
     let steps = layouts.map(|layout| layout.strides()[axis]);
@@ -26,7 +27,7 @@ pub fn winning_elements(dst: Dst<'_>, index: &Positions, axis: usize, places: us
     // Lanes that lie across each other are read together, if their notes fit into a cache. (A put of 1024 x
     // 1024 along axis 0 with its gradients: 10 ms, one by one 12.9.)
     let across = steps[1].unsigned_abs() > lanes.run_strides()[1].unsigned_abs();
-    let fit = TILE / places.saturating_mul(size_of::<u32>()).max(1);
+    let fit = TILE.get() / places.saturating_mul(size_of::<u32>()).max(1);
     let width = if across { lanes.run_len().min(LANES).min(fit).max(1) } else { 1 };
     // A note is the number of the block that a place was last seen in, so that none is cleared.
     let noted = places.saturating_mul(width);

@@ -1,15 +1,17 @@
-//! Folds of elements that follow each other in memory, in the same lanes and order as any others.
+//! Folds of contiguous elements, with the same lanes and the same order as all folds.
+
+use std::marker::PhantomData;
 
 use super::{FEW_LANES, Folding, LANES};
+use crate::arch::{self, Loop, Simd};
 use crate::view::Target;
 use crate::walk::{Run, Walk};
 use crate::{Src, threads};
 
-/// Folds each line of `len` elements, which are one block, into its place.
+/// Folds each contiguous line of `len` elements, which are one block, into its result.
 ///
-/// Lines are short, so what matters is what each costs beside its elements: where every line was
-/// walked to and its result kept in between, 4M floats in lines of 8 took 13 ms instead of 0.9, and in
-/// lines of 64, 2.5 instead of 0.4.
+/// Lines are short, so the overhead per line matters. (4M floats in lines of 8 take 0.9 ms; with a walk and
+/// a stored partial result per line, 13 ms. In lines of 64, 0.4 and 2.5 ms.)
 pub(super) fn fold_lines<F: Folding>(dst: Target<'_>, src: Src<'_>, outer: &Walk<2>, len: usize) {
     let cost = len * size_of::<F::Number>() + size_of::<F::Stored>();
     threads::split(outer.len(), cost, |lines| {
@@ -18,11 +20,7 @@ pub(super) fn fold_lines<F: Folding>(dst: Target<'_>, src: Src<'_>, outer: &Walk
             // other thread has these results.
             unsafe {
                 let (to, from) = (dst.origin(), src.origin());
-                #[cfg(target_arch = "x86_64")]
-                if is_x86_feature_detected!("avx2") {
-                    return run_avx2::<F>(to, from, &run, len);
-                }
-                run_plain::<F>(to, from, &run, len);
+                arch::dispatch(Lines::<F> { to, from, run, len, fold: PhantomData });
             }
         });
     });
@@ -33,32 +31,44 @@ pub(super) fn fold_lines<F: Folding>(dst: Target<'_>, src: Src<'_>, outer: &Walk
 /// # Safety
 /// They can be read.
 pub(super) unsafe fn lanes<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
-    // SAFETY: the caller's promise, and the features are there.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            return lanes_avx2::<F>(from, len);
-        }
-        lanes_of::<F>(from, len)
+    // SAFETY: the caller's promise.
+    unsafe { arch::dispatch(Block::<F> { from, len, fold: PhantomData }) }
+}
+
+/// [`lanes`] as a loop that is compiled per level.
+struct Block<F> {
+    from: *const u8,
+    len: usize,
+    fold: PhantomData<F>,
+}
+
+impl<F: Folding> Loop for Block<F> {
+    type Output = [F::Acc; LANES];
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) -> [F::Acc; LANES] {
+        // SAFETY: the caller's promise.
+        unsafe { lanes_of::<F>(self.from, self.len) }
     }
 }
 
-/// # Safety
-/// As for [`lanes`], and the CPU has AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn lanes_avx2<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
-    // SAFETY: the caller's promise.
-    unsafe { lanes_of::<F>(from, len) }
+/// [`run_plain`] as a loop that is compiled per level.
+struct Lines<F> {
+    to: *mut u8,
+    from: *const u8,
+    run: Run<2>,
+    len: usize,
+    fold: PhantomData<F>,
 }
 
-/// # Safety
-/// As for [`run_plain`], and the CPU has AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn run_avx2<F: Folding>(to: *mut u8, from: *const u8, run: &Run<2>, len: usize) {
-    // SAFETY: the caller's promise.
-    unsafe { run_plain::<F>(to, from, run, len) }
+impl<F: Folding> Loop for Lines<F> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) {
+        // SAFETY: the caller's promise.
+        unsafe { run_plain::<F>(self.to, self.from, &self.run, self.len) }
+    }
 }
 
 /// # Safety
@@ -93,7 +103,7 @@ unsafe fn line<F: Folding>(from: *const u8, len: usize) -> F::Acc {
     unsafe {
         if len <= FEW_LANES {
             let mut lanes = [F::NOTHING; FEW_LANES];
-            // Chosen, not skipped: which they are is the same for all lines.
+            // A select instead of a branch: the loop becomes vectors.
             for (k, lane) in lanes.iter_mut().enumerate() {
                 let at = from.cast::<F::Number>().add(k.min(len - 1));
                 let value = F::join(F::NOTHING, F::lift(at.read_unaligned()));
@@ -122,7 +132,7 @@ unsafe fn lanes_of<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
         k += LANES;
     }
     if k < len {
-        // Whole vectors again: to join nothing changes nothing.
+        // The rest is filled up with the neutral element, so that it is whole vectors too.
         let mut rest = [F::NOTHING; LANES];
         for (lane, value) in rest[..len - k].iter_mut().enumerate() {
             *value = at(k + lane);

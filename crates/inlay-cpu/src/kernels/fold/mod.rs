@@ -1,14 +1,18 @@
-//! Folds over axes, by a tree whose shape depends on the number of elements alone.
+//! Folds over axes, by a tree whose shape depends only on the number of elements.
 //!
-//! Elements are folded in blocks, each in a fixed number of lanes, and the blocks pairwise:
-//! the same result with any number of threads, and closer to the exact one than a plain loop.
+//! Elements are folded in blocks with a fixed number of lanes, and the blocks pairwise (see
+//! [`inlay_core::FOLD_BLOCK`]). The result is the same with any number of threads and closer to the exact
+//! one than that of a plain loop.
 
 mod lines;
 
 use std::marker::PhantomData;
 
 use half::{bf16, f16};
-use inlay_core::{Fold, Kind, Layout, Result};
+use inlay_core::{
+    FOLD_BLOCK as BLOCK, FOLD_FEW_LANES as FEW_LANES, FOLD_LANES as LANES, Fold, Kind, Layout,
+    Result,
+};
 use num_complex::{Complex32, Complex64};
 
 use super::positions::Shared;
@@ -18,16 +22,8 @@ use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src, threads};
 
-/// Elements that are folded without a tree.
-const BLOCK: usize = 1024;
-/// Partial results kept side by side in a block, so that they don't wait for each other: eight
-/// vectors of four. The sum of 16 MiB took 1.8 times as long with 8 of them.
-const LANES: usize = 32;
-/// Partial results of a block that is not longer: the others would stay nothing, and to join
-/// nothing changes nothing.
-const FEW_LANES: usize = 8;
-/// Results that are folded side by side where they are neighbours in memory: their lanes take 16 KiB
-/// for 32-bit sums. The sum of 4096x4096 f32 over rows takes 96 ms column by column.
+/// Results that are folded together where their elements are contiguous. Their lanes take 16 KiB for 32-bit
+/// sums. (The sum of 4096 x 4096 floats over rows takes 96 ms column by column.)
 const COLUMNS: usize = 128;
 
 /// A fold of numbers: in which type, and how the result is stored.
@@ -35,7 +31,7 @@ trait Folding {
     type Number: Copy;
     type Acc: Plain;
     type Stored;
-    /// Joining it changes nothing, not even the sign of a zero.
+    /// The neutral element: joining it changes nothing, not even the sign of a zero.
     const NOTHING: Self::Acc;
     /// The fold of no numbers.
     const EMPTY: Self::Acc;
@@ -148,7 +144,7 @@ fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<(
         return Ok(());
     }
     let size = size_of::<F::Number>() as isize;
-    // A product of complex numbers that are not finite is changed by joining nothing.
+    // Joining the neutral element changes a product of complex numbers that are not finite.
     let real = src.dtype().kind() != Kind::Complex;
     let near = inner.len() == 1 || inner.run_strides()[0] == size;
     let line = real && near && inner.len() > 0 && inner.run_len() == inner.len();
@@ -160,8 +156,8 @@ fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<(
     let mut sums = Scratch::<F::Acc>::new(outer.len().saturating_mul(blocks))?;
     let shared = Shared(sums.as_mut_ptr());
     let cost = inner.len().min(BLOCK).saturating_mul(size_of::<F::Number>());
-    // Where those that lie closer together belong to different results, whole rows are added to
-    // whole rows of them. (2048 rows, every other one of 4096 floats: 6 ms, one by one 24.)
+    // If elements of different results are closer in memory than those of one result, whole rows are
+    // joined to rows of results. (2048 rows, every other one of 4096 floats: 6 ms instead of 24.)
     let (across, along) = (outer.run_strides()[1], inner.run_strides()[0]);
     let nearer = along == 0 || across.unsigned_abs() < along.unsigned_abs();
     let columns = if across != 0 && nearer { outer.run_len().min(COLUMNS) } else { 1 };

@@ -1,14 +1,14 @@
-//! Slices with a step: masks that need not be read, for they are a comb.
+//! Slices with a step, as masks whose bits are computed instead of read: a comb.
 
-use super::expand::Job;
+use super::expand::Expansion;
 use super::{BLOCK, WORD, first};
+use crate::arch::{self, Level};
 use crate::number::dispatch_width;
-use crate::simd::Simd;
 use crate::stream;
-use crate::tuning::STREAM;
+use crate::tuning::{EXPAND_SPARSE, STREAM};
 use crate::{Dst, Src, threads};
 
-/// The same teeth in every row, in elements.
+/// A periodic mask, the same in every row. All numbers count elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Comb {
     /// How long a row is.
@@ -24,7 +24,7 @@ pub struct Comb {
 }
 
 impl Comb {
-    /// Rows that continue each other are one.
+    /// Merges all rows into one, if the period of the teeth continues from row to row.
     fn joined(self, rows: usize) -> (Comb, usize) {
         let seamless = self.row.is_multiple_of(self.step) && self.teeth == self.row / self.step;
         match self.row.checked_mul(rows) {
@@ -86,12 +86,12 @@ impl Comb {
 /// Writes `source` to the teeth and `base` to the gaps between them, each element once. All three
 /// are contiguous; `dst` and `base` are rows of the comb's length.
 pub fn interleave(dst: Dst<'_>, base: Src<'_>, source: Src<'_>, comb: Comb) {
-    interleave_with(Simd::best(), STREAM.get(), dst, base, source, comb);
+    interleave_with(arch::level(), STREAM.get(), dst, base, source, comb);
 }
 
-/// [`interleave`] by `simd`, streaming results of at least `stream` bytes.
+/// [`interleave`] at `level`, with non-temporal stores for results of at least `stream` bytes.
 pub(in crate::kernels) fn interleave_with(
-    simd: Simd,
+    level: Level,
     stream: usize,
     dst: Dst<'_>,
     base: Src<'_>,
@@ -120,6 +120,7 @@ pub(in crate::kernels) fn interleave_with(
     assert_eq!(contiguous, [true; 3], "contiguous views");
 
     let stream = numel.saturating_mul(size) >= stream;
+    let sparse = EXPAND_SPARSE.get() as u32;
     let (comb, rows) = comb.joined(rows);
     let blocks = comb.row.div_ceil(BLOCK);
     let taken_a_row = comb.before(comb.row);
@@ -135,7 +136,7 @@ pub(in crate::kernels) fn interleave_with(
             // SAFETY: the block lies inside of `dst` and `base` and is this call's alone; the
             // elements in teeth before it are at most those of the source, as was checked.
             unsafe {
-                let job = Job {
+                let job = Expansion {
                     words,
                     position: 0,
                     len,
@@ -146,8 +147,9 @@ pub(in crate::kernels) fn interleave_with(
                     from: source.origin().add(taken * size),
                     fresh: true,
                     stream,
+                    sparse,
                 };
-                dispatch_width!(size, W => job.run::<W>(simd));
+                dispatch_width!(size, W => job.run::<W>(level));
             }
         }
         if stream {

@@ -1,90 +1,91 @@
-//! The true places of a mask, in order.
+//! Compression: gathers the true elements of a mask, in order.
 
-use super::expand::Word;
 use super::{Bits, Piece, pieces};
+use crate::arch::{self, Level, Word};
 use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
-use crate::simd::Simd;
+use crate::tuning::COMPRESS_SPARSE;
 use crate::walk::Run;
 use crate::{Dst, Src};
-
-/// Up to so many true ones among 64 are moved one by one; from there on every element is moved to
-/// where the next true one belongs, and stays if it is one.
-const SPARSE: u32 = 12;
 
 /// Writes the elements of `src` whose bits are true, in row-major order, to `dst`, which is
 /// contiguous and has just as many.
 pub fn compress(dst: Dst<'_>, src: Src<'_>, bits: &Bits) {
-    compress_with(Simd::best(), dst, src, bits);
+    compress_with(arch::level(), dst, src, bits);
 }
 
-/// [`compress`] by `simd`.
-pub(super) fn compress_with(simd: Simd, dst: Dst<'_>, src: Src<'_>, bits: &Bits) {
+/// [`compress`] at `level`.
+pub(super) fn compress_with(level: Level, dst: Dst<'_>, src: Src<'_>, bits: &Bits) {
     let dst = dst.into_target();
     dst.expect_apart(&src);
     let size = dst.same_size(&src);
     let exact = dst.layout().is_contiguous(size) && dst.layout().numel() == bits.ones();
     assert!(exact, "a contiguous destination of just as many elements");
+    let sparse = COMPRESS_SPARSE.get() as u32;
     let visit = |run: Run<1>, taken: usize| {
         // SAFETY: the walk stays inside of `src`; `taken` and the run's bits count no more than all
         // ones, of which `dst` has place for; every place is this call's alone.
         unsafe {
-            let job = Job {
+            let job = Compression {
                 words: &bits.words,
                 position: run.position,
                 len: run.len,
                 to: dst.origin().add(taken * size),
                 from: src.origin().offset(run.offsets[0]),
                 stride: run.strides[0],
+                sparse,
             };
-            dispatch_width!(size, W => job.run::<W>(simd))
+            dispatch_width!(size, W => job.run::<W>(level))
         }
     };
     bits.parallel([src.layout()], size, 2, visit, || {});
 }
 
-/// One run of equally spaced elements.
-pub(super) struct Job<'a> {
-    /// The mask's bits.
-    pub(super) words: &'a [u64],
-    /// Of the first element, in the mask.
-    pub(super) position: usize,
-    pub(super) len: usize,
-    /// The place of the first true one.
-    pub(super) to: *mut u8,
-    pub(super) from: *const u8,
-    pub(super) stride: isize,
+/// A compression of one run of equally spaced elements.
+pub(crate) struct Compression<'a> {
+    /// The bitmap of the mask.
+    pub(crate) words: &'a [u64],
+    /// The position of the first element in the mask.
+    pub(crate) position: usize,
+    pub(crate) len: usize,
+    /// Where the first true element goes.
+    pub(crate) to: *mut u8,
+    pub(crate) from: *const u8,
+    pub(crate) stride: isize,
+    /// The most true elements among 64 that are moved one by one, see [`COMPRESS_SPARSE`].
+    pub(crate) sparse: u32,
 }
 
-impl Job<'_> {
-    /// Does it, and says how many true places there were.
+impl Compression<'_> {
+    /// Does the compression, and returns the popcount of the run.
     ///
     /// # Safety
-    /// All elements can be read, as many written as are true; the machine has what `simd` says.
-    unsafe fn run<W: Word>(&self, simd: Simd) -> usize {
+    /// All elements can be read, as many written as are true; the machine has the level.
+    unsafe fn run<W: Word>(&self, level: Level) -> usize {
         // SAFETY: the caller's promise.
         unsafe {
-            match simd {
-                #[cfg(target_arch = "x86_64")]
-                Simd::Avx512 if self.stride == size_of::<W>() as isize => W::compress_avx512(self),
-                _ => self.each(|to: *mut W, from, bits, len| {
-                    if bits.count_ones() > SPARSE {
-                        gather::<W>(to, from, self.stride, bits, len);
-                    } else {
-                        pick::<W>(to, from, self.stride, bits);
-                    }
-                }),
+            if self.stride == size_of::<W>() as isize
+                && let Some(ones) = W::compress(self, level)
+            {
+                return ones;
             }
+            self.each(|to: *mut W, from, bits, len| {
+                if bits.count_ones() > self.sparse {
+                    gather::<W>(to, from, self.stride, bits, len);
+                } else {
+                    pick::<W>(to, from, self.stride, bits);
+                }
+            })
         }
     }
 
-    /// Calls `mixed` with where the true ones of each piece go that is neither all true nor all
-    /// false, where it is, its bits and its length; copies those that are all true.
+    /// Copies the pieces that are all true and skips those that are all false. For each mixed piece, calls
+    /// `mixed` with its destination, its source, its bits and its length.
     ///
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    pub(super) unsafe fn each<W: Copy>(
+    pub(crate) unsafe fn each<W: Copy>(
         &self,
         mut mixed: impl FnMut(*mut W, *const u8, u64, usize),
     ) -> usize {
@@ -114,7 +115,8 @@ impl Job<'_> {
     }
 }
 
-/// Moves every element to the next free place of a buffer: nothing to predict.
+/// Stores every element at the next free place of a buffer and advances by its bit, so there is no branch
+/// to mispredict.
 unsafe fn gather<W: Word>(to: *mut W, from: *const u8, stride: isize, bits: u64, len: usize) {
     let mut buffer = [const { std::mem::MaybeUninit::<W>::uninit() }; super::WORD];
     let mut next = 0;

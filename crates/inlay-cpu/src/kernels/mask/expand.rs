@@ -1,30 +1,26 @@
-//! Elements in order to the true places of a mask.
+//! Expansion: writes consecutive elements to the true places of a mask.
 
 use std::hint::select_unpredictable;
 
 use super::{BLOCK, Bits, Piece, pieces};
+use crate::arch::{self, Level, Word};
 use crate::kernels::copy::{copy_to, move_run};
 use crate::number::dispatch_width;
-use crate::simd::Simd;
 use crate::stream;
-use crate::tuning::STREAM;
+use crate::tuning::{EXPAND_SPARSE, STREAM};
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src};
-
-/// Up to so many true ones among 64, the other elements are copied as a whole and the true ones
-/// written over them one by one; from there on each element is chosen without a branch.
-const SPARSE: u32 = 6;
 
 /// The k-th true place of `dst`, in row-major order, takes the k-th element of `source`, which is
 /// contiguous and has at least as many. Where `base` is given, `dst` is fresh and takes its other
 /// places from there.
 pub fn expand(dst: Dst<'_>, base: Option<Src<'_>>, bits: &Bits, source: Src<'_>) {
-    expand_with(Simd::best(), STREAM.get(), dst, base, bits, source);
+    expand_with(arch::level(), STREAM.get(), dst, base, bits, source);
 }
 
-/// [`expand`] by `simd`, streaming results of at least `stream` bytes.
+/// [`expand`] at `level`, with non-temporal stores for results of at least `stream` bytes.
 pub(super) fn expand_with(
-    simd: Simd,
+    level: Level,
     stream: usize,
     dst: Dst<'_>,
     base: Option<Src<'_>>,
@@ -39,9 +35,8 @@ pub(super) fn expand_with(
     if let Some(base) = &base {
         dst.expect_source(base);
     }
-    // A base with gaps is copied first, in the order that suits it, and not element by element
-    // beside the mask. (2048x2048 f32, with its mask: transposed 4.2 ms instead of 27, every other
-    // column 4.7 instead of 8.)
+    // A strided base is copied first, in the order of its memory. (2048 x 2048 floats and a mask of the
+    // same layout: transposed 4.2 ms instead of 27, every other column 4.7 instead of 8.)
     let base = base.filter(|base| {
         let gaps = bits.len > BLOCK && {
             let [to, from] = Walk::new([dst.layout(), base.layout()]).run_strides();
@@ -53,13 +48,14 @@ pub(super) fn expand_with(
         !gaps
     });
     let old = base.unwrap_or(dst.as_src());
-    // In place, what is written was just read: its lines are in the cache.
+    // In place, ordinary stores are better: the lines were just read and are in the cache.
     let stream = base.is_some() && bits.len.saturating_mul(size) >= stream;
+    let sparse = EXPAND_SPARSE.get() as u32;
     let visit = |run: Run<2>, taken: usize| {
         // SAFETY: the walk stays inside of `dst` and `old`; `taken` and the run's bits count no
         // more than all ones, of which the source has enough; every element is this call's alone.
         unsafe {
-            let job = Job {
+            let job = Expansion {
                 words: &bits.words,
                 position: run.position,
                 len: run.len,
@@ -70,8 +66,9 @@ pub(super) fn expand_with(
                 from: source.origin().add(taken * size),
                 fresh: base.is_some(),
                 stream,
+                sparse,
             };
-            dispatch_width!(size, W => job.run::<W>(simd))
+            dispatch_width!(size, W => job.run::<W>(level))
         }
     };
     let done = || {
@@ -82,58 +79,59 @@ pub(super) fn expand_with(
     bits.parallel([dst.layout(), old.layout()], size, 3, visit, done);
 }
 
-/// One run of equally spaced elements.
-pub(super) struct Job<'a> {
-    /// The mask's bits.
-    pub(super) words: &'a [u64],
-    /// Of the first element, in the mask.
-    pub(super) position: usize,
-    pub(super) len: usize,
-    pub(super) to: *mut u8,
-    pub(super) to_stride: isize,
-    pub(super) old: *const u8,
-    pub(super) old_stride: isize,
+/// An expansion of one run of equally spaced elements.
+pub(crate) struct Expansion<'a> {
+    /// The bitmap of the mask.
+    pub(crate) words: &'a [u64],
+    /// The position of the first element in the mask.
+    pub(crate) position: usize,
+    pub(crate) len: usize,
+    pub(crate) to: *mut u8,
+    pub(crate) to_stride: isize,
+    pub(crate) old: *const u8,
+    pub(crate) old_stride: isize,
     /// The element for the first true place.
-    pub(super) from: *const u8,
-    /// Whether what is not replaced has to be copied from `old`, which otherwise is `to`.
-    pub(super) fresh: bool,
-    pub(super) stream: bool,
+    pub(crate) from: *const u8,
+    /// Whether elements that are not replaced are copied from `old`. In place, `old` is `to`.
+    pub(crate) fresh: bool,
+    pub(crate) stream: bool,
+    /// The most true elements among 64 that are written one by one, see [`EXPAND_SPARSE`].
+    pub(crate) sparse: u32,
 }
 
-impl Job<'_> {
-    /// Does it, and says how many true places there were.
+impl Expansion<'_> {
+    /// Does the expansion, and returns the popcount of the run.
     ///
     /// # Safety
-    /// All elements can be read and written; the machine has what `simd` says.
-    pub(super) unsafe fn run<W: Word>(&self, simd: Simd) -> usize {
+    /// All elements can be read and written; the machine has the level.
+    pub(super) unsafe fn run<W: Word>(&self, level: Level) -> usize {
         let size = size_of::<W>() as isize;
         let contiguous = self.to_stride == size && self.old_stride == size;
         // SAFETY: the caller's promise.
         unsafe {
-            match simd {
-                #[cfg(target_arch = "x86_64")]
-                Simd::Avx512 if contiguous => W::expand_avx512(self),
-                _ => self.each(|to, old, from, bits, len| {
-                    if self.fresh && bits.count_ones() > SPARSE {
-                        choose::<W>((to, self.to_stride), (old, self.old_stride), from, bits, len);
-                    } else {
-                        if self.fresh {
-                            move_run::<W>(to, self.to_stride, old, self.old_stride, len);
-                        }
-                        overwrite::<W>((to, self.to_stride), from, bits);
-                    }
-                }),
+            if contiguous && let Some(ones) = W::expand(self, level) {
+                return ones;
             }
+            self.each(|to, old, from, bits, len| {
+                if self.fresh && bits.count_ones() > self.sparse {
+                    choose::<W>((to, self.to_stride), (old, self.old_stride), from, bits, len);
+                } else {
+                    if self.fresh {
+                        move_run::<W>(to, self.to_stride, old, self.old_stride, len);
+                    }
+                    overwrite::<W>((to, self.to_stride), from, bits);
+                }
+            })
         }
     }
 
-    /// Calls `mixed` with where each piece that is neither all true nor all false goes, what is
-    /// there, what comes, its bits and its length; copies the others.
+    /// Copies the pieces that are all true or all false. For each mixed piece, calls `mixed` with its
+    /// destination, its old values, its new values, its bits and its length.
     ///
     /// # Safety
     /// As for `run`.
     #[inline(always)]
-    pub(super) unsafe fn each<W: Copy>(
+    pub(crate) unsafe fn each<W: Copy>(
         &self,
         mut mixed: impl FnMut(*mut u8, *const u8, *const W, u64, usize),
     ) -> usize {
@@ -180,7 +178,7 @@ impl Job<'_> {
     }
 }
 
-/// Each element from one side or the other, by moving a pointer: nothing to predict.
+/// Chooses each element by a conditional move of the source pointer, so there is no branch to mispredict.
 unsafe fn choose<W: Copy>(
     (to, to_stride): (*mut u8, isize),
     (old, old_stride): (*const u8, isize),
@@ -211,23 +209,3 @@ unsafe fn overwrite<W: Copy>((to, to_stride): (*mut u8, isize), from: *const W, 
         rest &= rest - 1;
     }
 }
-
-/// A width for which there are vector kernels.
-pub(super) trait Word: Copy {
-    /// # Safety
-    /// As for `Job::run`; the job is contiguous and the machine has `Simd::Avx512`.
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn expand_avx512(job: &Job<'_>) -> usize;
-    /// # Safety
-    /// As for `compress::Job::run`; the job is contiguous and the machine has `Simd::Avx512`.
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn compress_avx512(job: &super::compress::Job<'_>) -> usize;
-    /// # Safety
-    /// As for `Choice::run`; all but the value, which is `a`, are contiguous, and the machine has
-    /// `Simd::Avx512`.
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn fill_avx512(choice: &super::select::Choice, value: Self);
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-impl<W: Copy> Word for W {}

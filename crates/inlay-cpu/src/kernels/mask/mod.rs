@@ -1,16 +1,13 @@
-//! Masks: counted once into bits, then expanded or compressed block by block; or read beside what they
-//! choose.
+//! Masks: packed once into a bitmap that expansion and compression read, or read directly by `blend`.
 //!
-//! The bits are a private copy, so that a mask that another thread changes can't lead a kernel past
-//! the counted elements; and blocks are independent once the ones before each are known.
+//! The bitmap is a private copy. If another thread changes the mask meanwhile, a kernel still can't write
+//! past the counted elements. Blocks are independent, because each knows the popcount before it.
 
-#[cfg(target_arch = "x86_64")]
-mod avx512;
+mod blend;
 mod comb;
 mod compress;
 mod expand;
 mod pack;
-mod select;
 #[cfg(test)]
 mod tests;
 
@@ -18,12 +15,15 @@ use std::ops::Range;
 
 use inlay_core::{DType, Layout, Result};
 
+pub(crate) use blend::Filling;
+pub use blend::blend;
 #[cfg(test)]
 pub(super) use comb::interleave_with;
 pub use comb::{Comb, interleave};
+pub(crate) use compress::Compression;
 pub use compress::compress;
+pub(crate) use expand::Expansion;
 pub use expand::expand;
-pub use select::select;
 
 use super::copy::copy_to;
 use super::positions::Shared;
@@ -33,22 +33,23 @@ use crate::view::Span;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
 
-/// Elements that share one count. 4096 elements are 64 words of bits: the count costs 8 bytes a
-/// block, and a block is enough work to be a thread's.
+/// Elements that share one count: 64 words of the bitmap. The count takes 8 bytes per block, and a block is
+/// enough work for a thread to take.
 const BLOCK: usize = 64 * WORD;
-const WORD: usize = 64;
+/// Bits of a word of the bitmap.
+pub(crate) const WORD: usize = 64;
 
-/// A mask in row-major order.
+/// A mask as a bitmap, in row-major order.
 pub struct Bits {
     words: Space<u64>,
-    /// For each block, how many are true before it.
+    /// For each block, the popcount of all blocks before it.
     before: Space<usize>,
     len: usize,
     ones: usize,
 }
 
 impl Bits {
-    /// Reads a bool view.
+    /// Packs a bool view.
     pub fn read(mask: Src<'_>) -> Result<Self> {
         assert_eq!(mask.dtype(), DType::Bool, "true or false");
         let len = mask.layout().numel();
@@ -101,8 +102,8 @@ impl Bits {
         Ok(Bits { words, before, len, ones })
     }
 
-    /// Reads bools that don't follow each other, from a copy in which they do: one by one, those of a
-    /// transposed mask come from a line each.
+    /// Packs a strided view after a copy to contiguous memory. Without it, each bool of a transposed mask
+    /// would be read from another cache line.
     fn read_apart(mask: Src<'_>) -> Result<Self> {
         let layout = Layout::contiguous("mask", mask.layout().shape(), 1)?;
         let mut bytes = Scratch::<u8>::new(layout.numel())?;
@@ -115,14 +116,14 @@ impl Bits {
         Bits::read(near.as_src())
     }
 
-    /// How many are true.
+    /// The popcount of the mask.
     pub fn ones(&self) -> usize {
         self.ones
     }
 
-    /// Calls `visit` with every run of `layouts`, of elements of `size`, in row-major order, and how
-    /// many true ones came before it, on several threads when `cost` times that makes it worth it, and
-    /// `done` at each thread's end.
+    /// Calls `visit` with every run of `layouts`, whose elements have `size` bytes, in row-major order, and
+    /// with the popcount before the run. `visit` returns the popcount of the run. Several threads share
+    /// the work when `cost * size` bytes per element are enough for them; each calls `done` at its end.
     fn parallel<const N: usize>(
         &self,
         layouts: [&Layout; N],
@@ -149,16 +150,16 @@ impl Bits {
     }
 }
 
-/// What the mask says of some neighbours.
+/// What the mask says about consecutive elements.
 enum Piece {
     True,
     False,
     Mixed(u64),
 }
 
-/// The lowest `len <= 64` bits.
+/// A word whose lowest `len <= 64` bits are set.
 #[inline]
-fn first(len: usize) -> u64 {
+pub(crate) fn first(len: usize) -> u64 {
     if len < WORD { (1 << len) - 1 } else { u64::MAX }
 }
 
@@ -171,9 +172,8 @@ fn get(words: &[u64], position: usize, len: usize) -> u64 {
     (low | high) & first(len)
 }
 
-/// Cuts the `len` elements from `position` on into stretches of all false or all true ones and
-/// into mixed pieces of up to 64, and calls `visit` with each: how many came before it, what it
-/// is, and how many it has.
+/// Cuts the `len` elements from `position` on into pieces: all false, all true, or mixed and of up to 64
+/// elements. Calls `visit` with the start of each piece, its kind and its length.
 #[inline(always)]
 fn pieces(words: &[u64], position: usize, len: usize, mut visit: impl FnMut(usize, Piece, usize)) {
     let mut at = 0;

@@ -1,10 +1,11 @@
-//! Bools to bits.
+//! Packs bools into a bitmap.
 
 use super::WORD;
 use crate::Bool8;
+use crate::arch::pack;
 
-/// Sets the bits from `bit` on for the `len` bools that lie `stride` bytes apart; those bits of
-/// `words` are 0.
+/// Sets the bits from `bit` on by the `len` bools at `from`, which are `stride` bytes apart. Those bits of
+/// `words` are 0 before.
 ///
 /// # Safety
 /// All of the bools can be read.
@@ -18,7 +19,7 @@ pub(super) unsafe fn run(
     // SAFETY: the caller's promise.
     let at = |k: usize| unsafe { from.offset(k as isize * stride).cast::<Bool8>().read().get() };
     match stride {
-        // A row that is true or false as a whole.
+        // One bool is broadcast over the run.
         0 => {
             if len > 0 && at(0) {
                 set(words, bit, len);
@@ -60,55 +61,10 @@ pub(super) fn set(words: &mut [u64], bit: usize, len: usize) {
     }
 }
 
-/// # Safety
-/// 64 bytes can be read.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-unsafe fn pack(from: *const u8) -> u64 {
-    use std::arch::x86_64::{
-        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_setzero_si128,
-    };
-    let mut zeros = 0;
-    for k in 0..4 {
-        // SAFETY: the caller's promise; every x86-64 has these instructions.
-        let equal = unsafe {
-            let bytes = _mm_loadu_si128(from.add(16 * k).cast());
-            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()))
-        };
-        zeros |= u64::from(equal as u16) << (16 * k);
-    }
-    !zeros
-}
-
-/// # Safety
-/// 64 bytes can be read.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline]
-unsafe fn pack(from: *const u8) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { pack_portable(from) }
-}
-
-/// # Safety
-/// 64 bytes can be read.
-#[cfg(any(test, not(target_arch = "x86_64")))]
-unsafe fn pack_portable(from: *const u8) -> u64 {
-    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-    let mut bits = 0;
-    for k in 0..8 {
-        // SAFETY: the caller's promise.
-        let bytes = u64::from_le_bytes(unsafe { from.add(8 * k).cast::<[u8; 8]>().read() });
-        // The top bit of each byte that is not 0: the sum carries into it unless the rest is 0.
-        let top = (((bytes & LOW) + LOW) | bytes) & !LOW;
-        // The product brings the eight of them side by side into its top byte.
-        bits |= ((top >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * k);
-    }
-    bits
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arch::portable;
 
     #[test]
     fn packs_what_a_loop_packs() {
@@ -129,7 +85,7 @@ mod tests {
             let window = &bytes[start..start + 64];
             let expected = (0..64).fold(0, |bits, k| bits | u64::from(window[k] != 0) << k);
             // SAFETY: the window has 64 bytes.
-            let got = unsafe { (pack(window.as_ptr()), pack_portable(window.as_ptr())) };
+            let got = unsafe { (pack(window.as_ptr()), portable::pack(window.as_ptr())) };
             assert_eq!(got, (expected, expected));
         }
         for stride in [0, 1, 2, 3] {

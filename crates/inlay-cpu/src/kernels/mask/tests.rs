@@ -2,12 +2,12 @@
 
 use inlay_core::{DType, Layout};
 
+use super::blend::blend_with;
 use super::compress::compress_with;
 use super::expand::expand_with;
-use super::select::select_with;
 use super::*;
 use crate::Buffer;
-use crate::simd::Simd;
+use crate::arch::Level;
 
 struct Random(u64);
 
@@ -98,7 +98,8 @@ fn every_choice_is_the_plain_loop() {
                 }
                 let a = random_bytes(&mut random, len * a_step + size + 1);
                 let b = random_bytes(&mut random, len * b_step + size + 1);
-                for (simd, fresh) in Simd::all().into_iter().flat_map(|s| [(s, true), (s, false)]) {
+                for (level, fresh) in Level::all().into_iter().flat_map(|s| [(s, true), (s, false)])
+                {
                     let to = random_bytes(&mut random, len * to_step + 9);
                     let mut expected = bytes(&to, 0, to.len());
                     for k in 0..len {
@@ -118,8 +119,8 @@ fn every_choice_is_the_plain_loop() {
                         let [to, chosen, one, other] =
                             layouts.map(|(step, offset)| strided(len, step, offset));
                         let other = b.src(&other, dtype).expect("inside");
-                        select_with(
-                            simd,
+                        blend_with(
+                            level,
                             write.dst(&to, dtype).expect("inside"),
                             condition.src(&chosen, DType::Bool).expect("inside"),
                             a.src(&one, dtype).expect("inside"),
@@ -129,7 +130,7 @@ fn every_choice_is_the_plain_loop() {
                     assert_eq!(
                         bytes(&to, 0, to.len()),
                         expected,
-                        "{simd:?} {dtype} {len} {steps:?}"
+                        "{level:?} {dtype} {len} {steps:?}"
                     );
                 }
             }
@@ -160,7 +161,7 @@ fn check(random: &mut Random, dtype: DType, len: usize, gaps: [usize; 2], offset
     let element = |buffer: &Buffer, layout: &Layout, k: usize| {
         bytes(buffer, layout.offset() + k * layout.strides()[0] as usize, size)
     };
-    for simd in Simd::all() {
+    for level in Level::all() {
         for (stream, fresh) in [(0, true), (usize::MAX, true), (0, false)] {
             let to = random_bytes(random, len * (size + gaps[1]) + offsets[1] + 9);
             let before = bytes(&to, 0, to.len());
@@ -184,12 +185,12 @@ fn check(random: &mut Random, dtype: DType, len: usize, gaps: [usize; 2], offset
                 let base = base.src(&base_layout, dtype).expect("inside");
                 let source = source.src(&source_layout, dtype).expect("inside");
                 let to = to.dst(&to_layout, dtype).expect("inside");
-                expand_with(simd, stream, to, fresh.then_some(base), &bits, source);
+                expand_with(level, stream, to, fresh.then_some(base), &bits, source);
             }
             assert_eq!(
                 bytes(&to, 0, to.len()),
                 expected,
-                "{simd:?} {dtype} {len} {gaps:?} {offsets:?}"
+                "{level:?} {dtype} {len} {gaps:?} {offsets:?}"
             );
         }
         let to = random_bytes(random, ones * size + offsets[1] + 9);
@@ -203,12 +204,12 @@ fn check(random: &mut Random, dtype: DType, len: usize, gaps: [usize; 2], offset
             let (base, mut to) = (base.read(), to.write());
             let layout = strided(ones, size, offsets[1]);
             let to = to.dst(&layout, dtype).expect("inside");
-            compress_with(simd, to, base.src(&base_layout, dtype).expect("inside"), &bits);
+            compress_with(level, to, base.src(&base_layout, dtype).expect("inside"), &bits);
         }
         assert_eq!(
             bytes(&to, 0, to.len()),
             expected,
-            "{simd:?} {dtype} {len} {gaps:?} {offsets:?}"
+            "{level:?} {dtype} {len} {gaps:?} {offsets:?}"
         );
     }
 }

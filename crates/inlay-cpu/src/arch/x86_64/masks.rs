@@ -1,18 +1,70 @@
-//! Expansion, compression and filling of contiguous elements by AVX-512.
+//! Expansion, compression and filling of contiguous elements by AVX-512 with VBMI2.
 
 use std::arch::x86_64::*;
 
-use super::expand::Word;
-use super::{WORD, compress, expand, first, select};
-use crate::stream::LINE;
+use crate::arch::{LINE, Level};
+use crate::kernels::mask::{Compression, Expansion, Filling, WORD, first};
 
-/// Implements all three for a width: how many elements a vector has, what a mask of lanes is and how it
-/// comes from the bits of the elements, and the instructions.
+/// The word of an element: the mask kernels have vector code for each width.
+pub(crate) trait Word: Copy {
+    /// Does a contiguous expansion, and tells how many elements were true. `None` where the level has no
+    /// vector code for it.
+    ///
+    /// # Safety
+    /// As for [`Expansion::run`]; the machine has the level.
+    unsafe fn expand(job: &Expansion<'_>, level: Level) -> Option<usize>;
+
+    /// Does a contiguous compression, and tells how many elements were true, or `None` as above.
+    ///
+    /// # Safety
+    /// As for [`Compression::run`]; the machine has the level.
+    unsafe fn compress(job: &Compression<'_>, level: Level) -> Option<usize>;
+
+    /// Does a contiguous filling with `value`; false where the level has no vector code for it.
+    ///
+    /// # Safety
+    /// All elements can be read and written; the machine has the level.
+    unsafe fn fill(job: &Filling, value: Self, level: Level) -> bool;
+}
+
+/// [`Word`] for the machines that have the instructions.
+///
+/// # Safety
+/// Each as for the method of [`Word`]; the machine has the features.
+trait Avx512: Copy {
+    unsafe fn expand_avx512(job: &Expansion<'_>) -> usize;
+    unsafe fn compress_avx512(job: &Compression<'_>) -> usize;
+    unsafe fn fill_avx512(job: &Filling, value: Self);
+}
+
+/// Implements all three for a width. The arguments are the type of a lane mask, how it is made from the
+/// bits of the elements, and the instructions.
 macro_rules! vectors {
     ($($W:ty, $mask:ty, $spread:expr, $load:ident, $store:ident, $expand:ident, $compress:ident, $blend:ident;)*) => { $(
         impl Word for $W {
+            unsafe fn expand(job: &Expansion<'_>, level: Level) -> Option<usize> {
+                // SAFETY: the caller's promise.
+                (level >= Level::Avx512Vbmi2).then(|| unsafe { <$W>::expand_avx512(job) })
+            }
+
+            unsafe fn compress(job: &Compression<'_>, level: Level) -> Option<usize> {
+                // SAFETY: the caller's promise.
+                (level >= Level::Avx512Vbmi2).then(|| unsafe { <$W>::compress_avx512(job) })
+            }
+
+            unsafe fn fill(job: &Filling, value: $W, level: Level) -> bool {
+                let able = level >= Level::Avx512Vbmi2;
+                if able {
+                    // SAFETY: the caller's promise.
+                    unsafe { <$W>::fill_avx512(job, value) };
+                }
+                able
+            }
+        }
+
+        impl Avx512 for $W {
             #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
-            unsafe fn expand_avx512(job: &expand::Job<'_>) -> usize {
+            unsafe fn expand_avx512(job: &Expansion<'_>) -> usize {
                 const LANES: usize = LINE / size_of::<$W>();
                 let lanes = |bits: u64| -> $mask { ($spread)(bits) };
                 let stream = job.stream && job.to.align_offset(LINE) == 0;
@@ -44,7 +96,7 @@ macro_rules! vectors {
             }
 
             #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
-            unsafe fn compress_avx512(job: &compress::Job<'_>) -> usize {
+            unsafe fn compress_avx512(job: &Compression<'_>) -> usize {
                 const LANES: usize = LINE / size_of::<$W>();
                 let lanes = |bits: u64| -> $mask { ($spread)(bits) };
                 // SAFETY: as above.
@@ -65,17 +117,17 @@ macro_rules! vectors {
             }
 
             #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi2,popcnt")]
-            unsafe fn fill_avx512(choice: &select::Choice, value: $W) {
+            unsafe fn fill_avx512(job: &Filling, value: $W) {
                 const LANES: usize = LINE / size_of::<$W>();
                 let lanes = |bits: u64| -> $mask { ($spread)(bits) };
-                let (to, old) = (choice.to.cast::<$W>(), choice.b.cast::<$W>());
+                let (to, old) = (job.to.cast::<$W>(), job.old.cast::<$W>());
                 let all = [value; LANES];
                 // SAFETY: as above; the array is a vector.
                 unsafe {
                     let all = _mm512_loadu_si512(all.as_ptr().cast());
-                    for start in (0..choice.len).step_by(WORD) {
-                        let len = (choice.len - start).min(WORD);
-                        let bools = choice.condition.add(start).cast();
+                    for start in (0..job.len).step_by(WORD) {
+                        let len = (job.len - start).min(WORD);
+                        let bools = job.mask.add(start).cast();
                         let bools = _mm512_maskz_loadu_epi8(first(len), bools);
                         let bits = _mm512_test_epi8_mask(bools, bools);
                         for at in (0..len).step_by(LANES) {

@@ -1,23 +1,22 @@
-//! From one side or the other, element by element, as a mask says.
+//! Chooses between two tensors, element by element, by a mask.
 
 use inlay_core::DType;
 
-use super::expand::Word;
+use crate::arch::{self, Level, Word};
 use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
-use crate::simd::Simd;
 use crate::walk::{Run, Walk};
 use crate::{Bool8, Dst, Src};
 
 /// `dst = if condition { a } else { b }`, all of one shape. `b` may be `None` when `dst` holds it
 /// already.
-pub fn select(dst: Dst<'_>, condition: Src<'_>, a: Src<'_>, b: Option<Src<'_>>) {
-    select_with(Simd::best(), dst, condition, a, b);
+pub fn blend(dst: Dst<'_>, condition: Src<'_>, a: Src<'_>, b: Option<Src<'_>>) {
+    blend_with(arch::level(), dst, condition, a, b);
 }
 
-/// [`select`] by `simd`.
-pub(super) fn select_with(
-    simd: Simd,
+/// [`blend`] at `level`.
+pub(super) fn blend_with(
+    level: Level,
     dst: Dst<'_>,
     condition: Src<'_>,
     a: Src<'_>,
@@ -40,7 +39,7 @@ pub(super) fn select_with(
     let few = Run::of_few(layouts, [size, 1, size, size]);
     dispatch_width!(size, W => {
         // SAFETY: runs lie inside of all layouts.
-        let select = |run: Run<4>| unsafe {
+        let visit = |run: Run<4>| unsafe {
             let choice = Choice {
                 to: dst.origin().offset(run.offsets[0]),
                 condition: condition.origin().offset(run.offsets[1]),
@@ -49,30 +48,38 @@ pub(super) fn select_with(
                 strides: run.strides,
                 len: run.len,
             };
-            choice.run::<W>(simd);
+            choice.run::<W>(level);
         };
         match few {
-            Some(run) => select(run),
-            None => Walk::in_memory_order(layouts).parallel(3 * size + 1, select),
+            Some(run) => visit(run),
+            None => Walk::in_memory_order(layouts).parallel(3 * size + 1, visit),
         }
     });
 }
 
-/// A run of [`select`].
-pub(super) struct Choice {
-    pub(super) to: *mut u8,
-    pub(super) condition: *const u8,
-    pub(super) a: *const u8,
-    pub(super) b: *const u8,
+/// Contiguous elements: where `mask` is true they become one value, elsewhere they are copied from `old`.
+pub(crate) struct Filling {
+    pub(crate) to: *mut u8,
+    pub(crate) mask: *const u8,
+    pub(crate) old: *const u8,
+    pub(crate) len: usize,
+}
+
+/// A run of [`blend`].
+struct Choice {
+    to: *mut u8,
+    condition: *const u8,
+    a: *const u8,
+    b: *const u8,
     /// Of all four, in this order.
-    pub(super) strides: [isize; 4],
-    pub(super) len: usize,
+    strides: [isize; 4],
+    len: usize,
 }
 
 impl Choice {
     /// # Safety
-    /// All elements can be read, and those of `to` written; the machine has what `simd` says.
-    unsafe fn run<W: Word>(&self, simd: Simd) {
+    /// All elements can be read, and those of `to` written; the machine has the level.
+    unsafe fn run<W: Word>(&self, level: Level) {
         let Choice { to, condition, a, b, strides, len } = *self;
         let [step, step_if, step_a, step_b] = strides;
         let (size, count) = (size_of::<W>() as isize, len as isize);
@@ -86,15 +93,17 @@ impl Choice {
             if strides == [size, 1, 0, size] {
                 // Read before anything is written, one value stays in a register.
                 let x = at(a, 0);
-                match simd {
-                    #[cfg(target_arch = "x86_64")]
-                    Simd::Avx512 => W::fill_avx512(self, x),
-                    // Through one pointer: of two that are the same, none could be read ahead.
-                    _ if std::ptr::eq(b, to) => (0..count).for_each(|k| {
+                if W::fill(&Filling { to, mask: condition, old: b, len }, x, level) {
+                    return;
+                }
+                // In place the loop uses one pointer: the compiler can't vectorize a loop with two
+                // pointers that may overlap.
+                match std::ptr::eq(b, to) {
+                    true => (0..count).for_each(|k| {
                         let y = at(to, k * size);
                         put(k * size, if is_true(k) { x } else { y });
                     }),
-                    _ => (0..count).for_each(|k| {
+                    false => (0..count).for_each(|k| {
                         let y = at(b, k * size);
                         put(k * size, if is_true(k) { x } else { y });
                     }),

@@ -1,0 +1,72 @@
+//! Transposes squares of words that are a cache line wide, by SSE2.
+
+use std::arch::x86_64::*;
+
+use crate::arch::LINE;
+
+type Vector = __m128i;
+
+/// Transposes a square that is a line wide on both sides: the rows at `from`, `step` bytes apart, become
+/// the columns of the contiguous lines at `to`. False, and nothing done, for words of 16 bytes.
+///
+/// # Safety
+/// The square can be read, as many lines can be written, and they lie apart.
+#[inline(always)]
+pub(crate) unsafe fn transpose<W: Copy>(to: *mut u8, from: *const u8, step: isize) -> bool {
+    // SAFETY: the caller's promise; every x86-64 has these instructions.
+    unsafe {
+        match size_of::<W>() {
+            1 => vectors::<16>(to, from, step, |a, b| {
+                (_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b))
+            }),
+            2 => vectors::<8>(to, from, step, |a, b| {
+                (_mm_unpacklo_epi16(a, b), _mm_unpackhi_epi16(a, b))
+            }),
+            4 => vectors::<4>(to, from, step, |a, b| {
+                (_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b))
+            }),
+            8 => vectors::<2>(to, from, step, |a, b| {
+                (_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b))
+            }),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Transposes blocks of `N` vectors of `N` words; `unpack` interleaves two vectors. (A copy of the
+/// transpose of 2048 x 2048 floats takes 1.6 times as long word by word.)
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn vectors<const N: usize>(
+    to: *mut u8,
+    from: *const u8,
+    step: isize,
+    unpack: impl Fn(Vector, Vector) -> (Vector, Vector),
+) {
+    const WIDE: usize = size_of::<Vector>();
+    let side = const { LINE / WIDE * N };
+    for column in (0..side).step_by(N) {
+        for part in 0..LINE / WIDE {
+            // SAFETY: the caller's promise; every x86-64 has these instructions.
+            unsafe {
+                let from = from.offset(column as isize * step).add(part * WIDE);
+                let mut block: [Vector; N] =
+                    std::array::from_fn(|k| _mm_loadu_si128(from.offset(k as isize * step).cast()));
+                // Interleaving the first half with the second log2(N) times turns rows into columns.
+                for _ in 0..N.ilog2() {
+                    block = std::array::from_fn(|k| {
+                        let (low, high) = unpack(block[k / 2], block[k / 2 + N / 2]);
+                        if k % 2 == 0 { low } else { high }
+                    });
+                }
+                let to = to.add(part * N * LINE).add(column * (WIDE / N));
+                for (k, row) in block.into_iter().enumerate() {
+                    _mm_storeu_si128(to.add(k * LINE).cast(), row);
+                }
+            }
+        }
+    }
+}

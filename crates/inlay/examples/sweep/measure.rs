@@ -1,0 +1,130 @@
+//! Measures two strategies over sizes, and says where they cross.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use inlay_cpu::arch::{self, Level};
+use inlay_cpu::tuning::Threshold;
+
+/// How one threshold is swept.
+pub(crate) struct Case {
+    /// The threshold.
+    pub(crate) threshold: &'static Threshold,
+    /// What is called, and what a size counts.
+    pub(crate) what: &'static str,
+    /// The strategy up to the threshold, and the one above it.
+    pub(crate) strategies: [&'static str; 2],
+    /// From one size to the next the sizes double.
+    pub(crate) sizes: std::ops::RangeInclusive<usize>,
+    /// The largest size in short form.
+    pub(crate) short: usize,
+    /// The level of instructions whose code has the threshold, where that is not every level.
+    pub(crate) level: Option<Level>,
+    /// Makes the call for a size.
+    pub(crate) call: fn(usize) -> Box<dyn Fn()>,
+}
+
+/// The medians of both strategies at a size.
+struct Point {
+    size: usize,
+    medians: [Duration; 2],
+}
+
+impl Point {
+    /// The time of the second strategy by that of the first.
+    fn ratio(&self) -> f64 {
+        self.medians[1].as_secs_f64() / self.medians[0].as_secs_f64()
+    }
+}
+
+/// Sweeps a threshold for about `time` a size, and gives a table.
+pub(crate) fn sweep(case: &Case, time: Duration, short: bool) -> String {
+    let _forced = case.level.map(arch::force);
+    let last = if short { case.short } else { *case.sizes.end() };
+    let sizes = std::iter::successors(Some(*case.sizes.start()), |&size| Some(2 * size));
+    let points = sizes.take_while(|&size| size <= last).map(|size| {
+        let call = (case.call)(size);
+        Point { size, medians: medians(case.threshold, &*call, time) }
+    });
+    table(case, &points.collect::<Vec<_>>())
+}
+
+/// Calls with one strategy and the other in turn, so that what else the machine does hits both.
+fn medians(threshold: &'static Threshold, call: &dyn Fn(), time: Duration) -> [Duration; 2] {
+    let mut times = [vec![], vec![]];
+    let start = Instant::now();
+    while times[0].len() < 3 || start.elapsed() < time {
+        for (strategy, times) in times.iter_mut().enumerate() {
+            let _changed = threshold.set(if strategy == 0 { usize::MAX } else { 1 });
+            // Short calls are timed several at a time, or the clock would show.
+            let mut calls = 0;
+            let start = Instant::now();
+            while calls == 0 || start.elapsed() < Duration::from_micros(20) {
+                call();
+                calls += 1;
+            }
+            times.push(start.elapsed() / calls);
+        }
+    }
+    times.map(|mut times| {
+        times.sort_unstable();
+        times[times.len() / 2]
+    })
+}
+
+fn table(case: &Case, points: &[Point]) -> String {
+    let mut text = String::new();
+    let (now, [up_to, above]) = (case.threshold.get(), case.strategies);
+    let _ = writeln!(text, "\n{} = {}: {}", case.threshold.name, readable(now), case.what);
+    let _ = writeln!(text, "  {:>8}  {up_to:>22}  {above:>22}  ratio", "size");
+    for point in points {
+        let [a, b] = point.medians.map(|time| format!("{:.2} us", time.as_secs_f64() * 1e6));
+        let size = readable(point.size);
+        let _ = writeln!(text, "  {size:>8}  {a:>22}  {b:>22}  {:.2}", point.ratio());
+    }
+    let _ = writeln!(text, "  {}: {}", crossing(case, points), verdict(points, now));
+    text
+}
+
+/// Between which sizes the ratio passes 1 for the last time.
+fn crossing(case: &Case, points: &[Point]) -> String {
+    let faster = |point: &Point| point.ratio() < 1.0;
+    let last = points.windows(2).rev().find(|pair| faster(&pair[0]) != faster(&pair[1]));
+    match (last, points.last()) {
+        (Some([a, b]), _) => {
+            // Straight between both, in logarithms.
+            let (from, to) = (a.ratio().ln(), b.ratio().ln());
+            let at = a.size as f64 * (b.size as f64 / a.size as f64).powf(from / (from - to));
+            format!("they cross at {}", readable(at as usize))
+        }
+        (_, Some(point)) => {
+            format!("always faster: {}", case.strategies[usize::from(faster(point))])
+        }
+        _ => "no sizes".into(),
+    }
+}
+
+/// How much the choice of the threshold costs where it costs most.
+fn verdict(points: &[Point], now: usize) -> String {
+    let cost = |point: &&Point| {
+        let ratio = point.ratio();
+        if point.size <= now { (1.0 / ratio).max(1.0) } else { ratio.max(1.0) }
+    };
+    let worst = points.iter().max_by(|a, b| cost(a).total_cmp(&cost(b)));
+    match worst.map(|point| (point.size, cost(&point))) {
+        Some((_, cost)) if cost < 1.1 => "the value is good".into(),
+        Some((size, cost)) => {
+            format!("at {} the choice takes {cost:.2} of the best", readable(size))
+        }
+        None => "nothing measured".into(),
+    }
+}
+
+/// A number with a binary unit where that is exact or large.
+fn readable(number: usize) -> String {
+    match number {
+        _ if number >= 1 << 20 => format!("{:.1}M", number as f64 / f64::from(1 << 20)),
+        _ if number >= 2 << 10 => format!("{:.1}K", number as f64 / f64::from(1 << 10)),
+        _ => number.to_string(),
+    }
+}
