@@ -25,7 +25,7 @@ AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-peers driver bench sweep figures compare lint format wheel clean
+.PHONY: help demo test test-rust test-python test-peers driver bench sweep figures compare lint stubs format wheel clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,10 @@ lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest inlay
+	$(BIN)/python tools/stubs.py --check
+
+stubs: $(VENV)/.inlay ## Write the type stubs and lists of names that follow from the declarations of operations
+	$(BIN)/python tools/stubs.py
 
 format: $(VENV)/.tools ## Format the code, and fix the lints that can be fixed
 	cargo fmt --all
