@@ -1,6 +1,5 @@
 //! The device of the process: found and opened on first use, opened again once it was lost.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -244,6 +243,3 @@ pub(crate) fn opened() -> Option<Arc<Gpu>> {
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Values by size or name, each made once.
-pub(crate) type Shelf<K, V> = Mutex<HashMap<K, V>>;
