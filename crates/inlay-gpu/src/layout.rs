@@ -29,7 +29,9 @@ fn merged<const N: usize>(layouts: [&Layout; N]) -> SmallVec<[(usize, [isize; N]
         match axes.last_mut() {
             _ if dim == 1 => {}
             // A step on the axis before passes over all of this axis.
-            Some((size, before)) if *before == strides.map(|stride| stride.wrapping_mul(dim as isize)) => {
+            Some((size, before))
+                if *before == strides.map(|stride| stride.wrapping_mul(dim as isize)) =>
+            {
                 (*size, *before) = (*size * dim, strides);
             }
             _ => axes.push((dim, strides)),

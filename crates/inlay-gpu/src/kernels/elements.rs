@@ -34,7 +34,8 @@ pub(super) fn gather(
     expect::dtype(op, "from", from, to.dtype)?;
     expect::positions(op, index, from.layout.shape()[axis])?;
     from.expect_inside()?;
-    if to.layout.numel() == 0 {
+    // An axis of size 0 has no valid position: the check of the index fails.
+    if to.layout.numel() == 0 || from.layout.numel() == 0 {
         return Ok(());
     }
     let mut strides: Vec<isize> = from.layout.strides().to_vec();

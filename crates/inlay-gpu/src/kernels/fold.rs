@@ -43,7 +43,12 @@ pub fn fold(how: Fold, to: View<'_>, from: View<'_>, over: &[bool]) -> Result<()
     let op = "sum";
     let rank = from.layout.rank();
     if over.len() != rank {
-        return Err(Error::Rank { op, arg: "over", got: over.len(), expected: "one for each axis" });
+        return Err(Error::Rank {
+            op,
+            arg: "over",
+            got: over.len(),
+            expected: "one for each axis",
+        });
     }
     if !(matches!(how, Fold::Sum | Fold::Prod) && is_whole(from.dtype)) {
         expect::dtype(op, "to", to, from.dtype)?;

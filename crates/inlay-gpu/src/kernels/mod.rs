@@ -16,6 +16,8 @@ mod rows;
 mod scan;
 mod sort;
 mod sums;
+#[cfg(test)]
+mod tests;
 mod triangle;
 
 pub use copy::copy;

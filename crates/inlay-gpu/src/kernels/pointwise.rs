@@ -147,7 +147,9 @@ fn parts(dtype: DType) -> (&'static Wgsl, &'static Wgsl) {
                 "fn re(w: vec2<u32>) -> vec2<u32> { return vec2<u32>(w.x, 0u); }\n",
                 "fn im(w: vec2<u32>) -> vec2<u32> { return vec2<u32>(w.y, 0u); }\n"
             ),
-            wgsl!("fn join(re: vec2<u32>, im: vec2<u32>) -> Stored { return Stored(re.x, im.x); }\n"),
+            wgsl!(
+                "fn join(re: vec2<u32>, im: vec2<u32>) -> Stored { return Stored(re.x, im.x); }\n"
+            ),
         ),
         (16, _) => (
             wgsl!(
