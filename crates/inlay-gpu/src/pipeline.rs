@@ -44,17 +44,16 @@ fn compile(gpu: &Gpu, recipe: &Recipe) -> Pipeline {
     let bindings: Vec<_> = recipe.bindings().into_iter().zip(0..).map(entry).collect();
     let layout = device
         .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &bindings });
-    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label,
-        source: wgpu::ShaderSource::Wgsl(recipe.source(gpu.window).into()),
-    });
-    // Unit tests validate the source of hundreds of kernels and run none of them. To compile each for
-    // the device would take minutes.
-    #[cfg(test)]
-    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label,
-        source: wgpu::ShaderSource::Wgsl("@compute @workgroup_size(1) fn main() {}".into()),
-    });
+    let module = |source: String| {
+        let source = wgpu::ShaderSource::Wgsl(source.into());
+        device.create_shader_module(wgpu::ShaderModuleDescriptor { label, source })
+    };
+    let mut kernel = module(recipe.source(gpu.window));
+    if cfg!(test) {
+        // Unit tests validate the source of hundreds of kernels and run none of them. To compile all
+        // of them for the device would take minutes.
+        kernel = module("@compute @workgroup_size(1) fn main() {}".into());
+    }
     let whole = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
         label,
         bind_group_layouts: &[Some(&layout)],
@@ -63,7 +62,7 @@ fn compile(gpu: &Gpu, recipe: &Recipe) -> Pipeline {
     let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
         label,
         layout: Some(&whole),
-        module: &module,
+        module: &kernel,
         entry_point: Some("main"),
         compilation_options: Default::default(),
         cache: None,

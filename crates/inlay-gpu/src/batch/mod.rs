@@ -175,9 +175,7 @@ fn within<R>(work: impl FnOnce() -> Result<R>, failed: impl FnOnce()) -> Result<
 
 /// Drops the batch of this thread.
 fn discard() {
-    if let Some(batch) = take() {
-        batch.retired.into_iter().for_each(|raw| batch.gpu.pool.give(raw));
-    }
+    drop(take());
 }
 
 /// Takes the batch of this thread.
@@ -229,6 +227,12 @@ pub(crate) fn reuse(gpu: &Arc<Gpu>, size: u64) -> Option<wgpu::Buffer> {
     })
 }
 
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.retired.drain(..).for_each(|raw| self.gpu.pool.give(raw));
+    }
+}
+
 impl Batch {
     /// Appends words to the arena, at an offset that a binding can have. Returns offset and length.
     fn reserve(&mut self, words: &[u32]) -> (usize, usize) {
@@ -272,13 +276,12 @@ fn flush(wanted: Option<Wanted<'_>>) -> Result<Vec<u8>, Failed> {
     let failed = |error: Error| Failed { mark: MARK.get(), error: error.into() };
     let gpu = batch.gpu.clone();
     if batch.commands.is_empty() && wanted.is_none() {
-        batch.retired.into_iter().for_each(|raw| gpu.pool.give(raw));
         return Ok(Vec::new());
     }
     gpu.expect_alive().map_err(failed)?;
     let read = batch.submit(wanted).map_err(failed)?;
-    let Batch { checks, retired, .. } = batch;
-    retired.into_iter().for_each(|raw| gpu.pool.give(raw));
+    let checks = std::mem::take(&mut batch.checks);
+    drop(batch);
     let Some((status, bytes)) = read else { return Ok(Vec::new()) };
     for (check, first) in checks.into_iter().zip(status) {
         if first != FINE {

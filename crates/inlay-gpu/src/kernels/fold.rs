@@ -9,9 +9,11 @@ use crate::layout::count;
 use crate::memory::Buffer;
 use crate::shader::{Access, Kernel, Wgsl, wgsl, wgsl_file};
 
-/// As on the CPU: elements of a block, and its lanes; a block that is not longer has fewer.
+/// The elements of a block, as on the CPU.
 const BLOCK: u32 = 1024;
+/// The lanes of a block, as on the CPU.
 const LANES: u32 = 32;
+/// The lanes of a block of no more elements than this, as on the CPU.
 const FEW_LANES: u32 = 8;
 
 /// `identity()`, with which a lane begins, and `of_none()`, the fold of no elements.
