@@ -1,6 +1,5 @@
-//! The device of the process: found and opened on first use, opened again once it was lost.
+//! The device of the process: opened on first use, and opened again after it was lost.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,35 +8,37 @@ use inlay_core::{DType, Error, Result};
 use crate::memory::Pool;
 use crate::pipeline::Pipelines;
 
-/// What is said when there is no device.
+/// Advice for an error about a missing device.
 const INSTALL: &str = "install a driver for Vulkan (on Debian: libvulkan1 and, for a device in \
                        software, mesa-vulkan-drivers), Metal or DirectX 12";
 
-/// Bytes of a binding, at most; smaller ones let tests reach the seams between windows.
+/// Environment variable: the most bytes of a binding. Tests set a small value, so that small buffers
+/// take several bindings.
 const WINDOW: &str = "INLAY_GPU_WINDOW";
 
-/// Which of several devices: a part of its name.
+/// Environment variable: a part of the name of the device to use.
 const NAME: &str = "INLAY_GPU_NAME";
 
-/// Leaves out what not every device has, so that tests see what such a device says.
+/// Environment variable: turns optional features off. Tests set it to see the errors of a device
+/// without them.
 const PLAIN: &str = "INLAY_GPU_PLAIN";
 
 /// A device as the system lists it.
 #[derive(Clone, Debug)]
 pub struct Adapter {
-    /// What the driver calls it.
+    /// The name that the driver gives it.
     pub name: String,
-    /// The interface it is reached by: vulkan, metal or dx12.
+    /// The interface to it: vulkan, metal or dx12.
     pub backend: String,
     /// The driver and its version.
     pub driver: String,
-    /// Whether it is a program on the CPU.
+    /// Whether it is software on the CPU.
     pub is_software: bool,
-    /// Bytes of one buffer, at most.
+    /// The most bytes of a buffer.
     pub max_buffer: u64,
-    /// Bytes that one binding shows to a kernel; larger tensors take several.
+    /// The most bytes of a binding. A larger tensor takes several bindings.
     pub max_binding: u64,
-    /// Bindings of a kernel, at most.
+    /// The most bindings of a kernel.
     pub max_bindings: u32,
     /// Whether kernels can compute with 64-bit floats.
     pub has_float64: bool,
@@ -59,21 +60,21 @@ impl Adapter {
     }
 }
 
-/// What 64-bit floats need: their bits come as integers.
+/// The features that 64-bit floats need. Their bits are loaded as 64-bit integers.
 const DOUBLE: wgpu::Features = wgpu::Features::SHADER_F64.union(wgpu::Features::SHADER_INT64);
 
-/// An open device, and what is made for it once.
+/// An open device, with its pipelines and its pool of buffers.
 pub struct Gpu {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     pub(crate) pipelines: Pipelines,
     pub(crate) pool: Pool,
-    /// The bytes of a binding, a multiple of what offsets are aligned to.
+    /// The most bytes of a binding, a multiple of the alignment of offsets.
     pub(crate) window: u64,
     pub(crate) limits: wgpu::Limits,
     adapter: Adapter,
     lost: Arc<AtomicBool>,
-    /// A device does not survive a fork.
+    /// The process that opened it: a device does not survive a fork.
     process: u32,
 }
 
@@ -83,7 +84,7 @@ impl std::fmt::Debug for Gpu {
     }
 }
 
-/// What is asked of a device that has it.
+/// The optional features to ask for.
 fn features(adapter: &wgpu::Adapter) -> wgpu::Features {
     match std::env::var_os(PLAIN) {
         Some(_) => wgpu::Features::empty(),
@@ -109,7 +110,7 @@ fn adapters_in_order() -> Vec<wgpu::Adapter> {
     found
 }
 
-/// The devices that the system has; the first is the one that is used.
+/// The devices of the system. The first is the one that is used.
 pub fn adapters() -> Vec<Adapter> {
     adapters_in_order().iter().map(Adapter::of).collect()
 }
@@ -135,7 +136,8 @@ impl Gpu {
         let lost = Arc::new(AtomicBool::new(false));
         let (heard, told) = (lost.clone(), lost.clone());
         device.set_device_lost_callback(move |_, _| heard.store(true, Ordering::Release));
-        // What no scope catches must not end the process; the next call finds the device gone.
+        // By default, an error outside of an error scope ends the process. Here it marks the device as
+        // lost, which the next call reports.
         device.on_uncaptured_error(Arc::new(move |_| told.store(true, Ordering::Release)));
         let step = u64::from(limits.min_storage_buffer_offset_alignment).max(256);
         let window = std::env::var(WINDOW).ok().and_then(|bytes| bytes.parse().ok());
@@ -153,12 +155,12 @@ impl Gpu {
         })
     }
 
-    /// What the system says of it.
+    /// The device as the system lists it.
     pub fn adapter(&self) -> &Adapter {
         &self.adapter
     }
 
-    /// Fails once the device is gone.
+    /// Fails if the device was lost, or belongs to another process.
     pub(crate) fn expect_alive(&self) -> Result<()> {
         let name = &self.adapter.name;
         if self.process != std::process::id() {
@@ -172,6 +174,7 @@ impl Gpu {
         Ok(())
     }
 
+    /// Marks the device as lost.
     pub(crate) fn lose(&self) {
         self.lost.store(true, Ordering::Release);
     }
@@ -185,7 +188,8 @@ impl Gpu {
         Err(Error::Unsupported { op, dtype, device, feature })
     }
 
-    /// Runs `work`; what wgpu finds wrong with it becomes an error.
+    /// Runs `work`, and returns an error if wgpu reports one. `bytes` is for the error of a failed
+    /// allocation.
     pub(crate) fn guarded<R>(&self, bytes: usize, work: impl FnOnce() -> R) -> Result<R> {
         let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let valid = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
@@ -204,10 +208,8 @@ impl Gpu {
             }
         }
     }
-}
 
-impl Gpu {
-    /// Ends the device, as a driver may at any time; for tests of what follows.
+    /// Ends the device, as a driver may do at any time. For tests.
     pub fn destroy(&self) {
         self.device.destroy();
         self.lose();
@@ -216,10 +218,10 @@ impl Gpu {
 
 static CURRENT: Mutex<Option<Arc<Gpu>>> = Mutex::new(None);
 
-/// The device of the process, which is opened now if it was not.
+/// The device of the process. The first call opens it.
 ///
 /// # Errors
-/// No device, or one that can't be opened; the text says what to install.
+/// No device, or one that can't be opened. The message says what to install.
 pub fn current() -> Result<Arc<Gpu>> {
     let mut current = locked(&CURRENT);
     if let Some(gpu) = &*current {
@@ -241,9 +243,7 @@ pub(crate) fn opened() -> Option<Arc<Gpu>> {
     locked(&CURRENT).clone()
 }
 
+/// Locks a mutex. A panic of another thread leaves nothing inconsistent behind these mutexes.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Values by size or name, each made once.
-pub(crate) type Shelf<K, V> = Mutex<HashMap<K, V>>;

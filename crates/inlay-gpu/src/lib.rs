@@ -1,9 +1,9 @@
-//! How the kernels run on GPUs: one device a process, buffers that are recycled, shaders put
-//! together from parts, and calls that are recorded and submitted together.
+//! The kernels of Inlay on GPUs: one device per process, a pool of buffers, shaders that are generated
+//! from parts, and calls that are recorded and submitted together.
 //!
-//! The seam is the same as that of the CPU's room: views in, kernels by name. A call is recorded
-//! inside of a [`scope`]; what it checks on the device is read once, at the end of the scope, and
-//! everything that is recorded after a failed check writes nothing.
+//! Kernels take views, as those of the CPU do. A call is recorded inside of a [`scope`]. What its
+//! kernels check on the device is read once, at the end of the scope. After a failed check, the
+//! kernels that were recorded later write nothing.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -19,16 +19,16 @@ pub use batch::{Failed, mark, program, scope, synchronize};
 pub use device::{Adapter, Gpu, adapters, current};
 pub use memory::{Buffer, PoolStats, empty_pool, load, pool_stats, store};
 
-use inlay_core::{DType, Layout};
+use inlay_core::{DType, Error, Layout, Result};
 
-/// Elements of one dtype that lie in a buffer as a layout says.
+/// Elements of one dtype in a buffer. Kernels refuse a view that is not inside of its buffer.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// Where.
+    /// The memory.
     pub buffer: &'a Buffer,
-    /// How.
+    /// Where in the memory the elements are.
     pub layout: &'a Layout,
-    /// Of what.
+    /// The type of the elements.
     pub dtype: DType,
 }
 
@@ -36,5 +36,27 @@ impl View<'_> {
     /// Bytes of one element.
     fn size(&self) -> usize {
         self.dtype.size()
+    }
+
+    /// Fails unless all elements lie inside of the buffer, at multiples of their size.
+    fn expect_inside(&self) -> Result<()> {
+        let (size, layout) = (self.size(), self.layout);
+        let inside = layout.extent(size).is_some_and(|range| range.end <= self.buffer.len());
+        let mut steps = layout.shape().iter().zip(layout.strides());
+        let aligned = layout.offset().is_multiple_of(size)
+            && steps.all(|(&dim, stride)| dim <= 1 || stride.unsigned_abs().is_multiple_of(size));
+        if layout.numel() == 0 || (inside && aligned) {
+            return Ok(());
+        }
+        Err(Error::OutOfBounds { what: "a view", len: self.buffer.len() })
+    }
+
+    /// Fails unless the elements can be written, each by a thread of its own.
+    fn expect_destination(&self, op: &'static str) -> Result<()> {
+        self.expect_inside()?;
+        match self.layout.overlaps_itself(self.size()) {
+            true => Err(Error::SelfOverlap { op, arg: "to" }),
+            false => Ok(()),
+        }
     }
 }

@@ -1,33 +1,32 @@
-//! Buffers on the device: shared, counted by version as those of the CPU, and recycled.
+//! Buffers on the device: reference-counted, with versions like those of the CPU, and recycled.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use inlay_core::{Error, Result, Versions};
 
 use crate::batch;
 use crate::device::{Gpu, current, locked, opened};
 
-/// A handle to bytes on the device; clones share them.
+/// A handle to bytes on the device. Clones share them.
 #[derive(Clone)]
 pub struct Buffer(Arc<Shared>);
 
 struct Shared {
     raw: wgpu::Buffer,
-    /// The bytes that were asked for; `raw` has more.
+    /// The bytes that were asked for. `raw` may have more.
     len: usize,
     versions: Versions,
     gpu: Arc<Gpu>,
 }
 
-/// Buffers that wait to be used again, by their size.
+/// Free buffers, which are used again.
 #[derive(Default)]
 pub(crate) struct Pool {
-    free: Mutex<Waiting>,
-    /// Buffers that the host reads.
+    free: Mutex<Free>,
+    /// Free buffers that the host can read.
     staging: Mutex<Vec<wgpu::Buffer>>,
     reused: AtomicU64,
     made: AtomicU64,
@@ -35,28 +34,28 @@ pub(crate) struct Pool {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Free {
     by_size: HashMap<u64, Vec<wgpu::Buffer>>,
     bytes: u64,
 }
 
-/// Bytes that wait at most: a quarter of a small card's memory.
+/// The most bytes of free buffers: a quarter of the memory of a small card.
 const KEEP: u64 = 512 << 20;
 
-/// What the device's pool, and the device, have done so far.
+/// Counters of the device and its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolStats {
-    /// Bytes that wait to be used again.
+    /// Bytes of free buffers.
     pub cached: u64,
-    /// Buffers that were used again.
+    /// How often a free buffer was used again.
     pub reused: u64,
-    /// Buffers that were made.
+    /// Buffers that were created.
     pub made: u64,
     /// Batches that were submitted.
     pub submissions: u64,
 }
 
-/// What the pool of the device has done, if one is open.
+/// The counters of the device, if one is open.
 pub fn pool_stats() -> Option<PoolStats> {
     let gpu = opened()?;
     let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -66,22 +65,22 @@ pub fn pool_stats() -> Option<PoolStats> {
     Some(PoolStats { cached, reused, made, submissions })
 }
 
-/// Gives what waits back to the device, if one is open.
+/// Releases all free buffers, if a device is open.
 pub fn empty_pool() {
     if let Some(gpu) = opened() {
-        *locked(&gpu.pool.free) = Waiting::default();
+        *locked(&gpu.pool.free) = Free::default();
         locked(&gpu.pool.staging).clear();
     }
 }
 
-/// What buffers are used for: by kernels, as both ends of copies, and for parameters.
+/// Buffers are operands and parameters of kernels, and both ends of copies.
 const USAGE: wgpu::BufferUsages = wgpu::BufferUsages::STORAGE
     .union(wgpu::BufferUsages::UNIFORM)
     .union(wgpu::BufferUsages::COPY_SRC)
     .union(wgpu::BufferUsages::COPY_DST);
 
-/// The size that a buffer of `len` bytes gets: few different ones, so that they meet again. Whole
-/// 16-byte elements, and at most an eighth more than asked for.
+/// The size of a buffer for `len` bytes. There are few different sizes, so that free buffers fit
+/// again. It is a multiple of 256 bytes, and at most an eighth more than `len` if `len` is large.
 fn size_of(len: usize) -> u64 {
     let len = (len as u64).max(256);
     let step = (len.next_power_of_two() / 8).max(256);
@@ -89,6 +88,7 @@ fn size_of(len: usize) -> u64 {
 }
 
 impl Pool {
+    /// A free buffer of at least `len` bytes, or a new one.
     pub(crate) fn take(&self, gpu: &Gpu, len: usize) -> Result<wgpu::Buffer> {
         let size = size_of(len);
         {
@@ -100,7 +100,7 @@ impl Pool {
             }
         }
         gpu.expect_alive()?;
-        // No more than a buffer can have; the last eighth may not fit.
+        // The rounded size may be larger than a buffer can be.
         let most = gpu.limits.max_buffer_size / 16 * 16;
         let size = size.min(most);
         if size < len as u64 {
@@ -111,16 +111,17 @@ impl Pool {
             wgpu::BufferDescriptor { label: None, size, usage: USAGE, mapped_at_creation: false };
         let make = || gpu.guarded(len, || gpu.device.create_buffer(&wanted));
         make().or_else(|error| {
-            // What waits may be what is missing.
-            let waiting = std::mem::take(&mut *locked(&self.free));
-            if waiting.bytes == 0 {
+            // Free buffers may occupy the memory that is missing.
+            let free = std::mem::take(&mut *locked(&self.free));
+            if free.bytes == 0 {
                 return Err(error);
             }
-            drop(waiting);
+            drop(free);
             make()
         })
     }
 
+    /// Adds a buffer to the free ones.
     pub(crate) fn give(&self, raw: wgpu::Buffer) {
         let (size, mut free) = (raw.size(), locked(&self.free));
         if free.bytes + size <= KEEP {
@@ -128,15 +129,13 @@ impl Pool {
             free.by_size.entry(size).or_default().push(raw);
         }
     }
-}
 
-impl Pool {
     /// A buffer that the host can read.
     pub(crate) fn staging(&self, gpu: &Gpu, len: u64) -> Result<wgpu::Buffer> {
         {
-            let mut waiting = locked(&self.staging);
-            if let Some(at) = waiting.iter().position(|raw| raw.size() >= len) {
-                return Ok(waiting.swap_remove(at));
+            let mut free = locked(&self.staging);
+            if let Some(at) = free.iter().position(|raw| raw.size() >= len) {
+                return Ok(free.swap_remove(at));
             }
         }
         let wanted = wgpu::BufferDescriptor {
@@ -148,18 +147,20 @@ impl Pool {
         gpu.guarded(len as usize, || gpu.device.create_buffer(&wanted))
     }
 
+    /// Adds a buffer that the host can read to the free ones.
     pub(crate) fn give_staging(&self, raw: wgpu::Buffer) {
-        let mut waiting = locked(&self.staging);
-        // Large ones are rare, and few threads read at a time.
-        if raw.size() <= 1 << 20 && waiting.len() < 16 {
-            waiting.push(raw);
+        let mut free = locked(&self.staging);
+        // Large ones are rare, and few threads read at the same time.
+        if raw.size() <= 1 << 20 && free.len() < 16 {
+            free.push(raw);
         }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // A batch that is still to be submitted may use it before.
+        // Commands of this thread's batch may still use it. Until the batch is submitted, only later
+        // commands of the same batch may have it.
         if let Some(raw) = batch::retire(&self.gpu, &self.raw) {
             self.gpu.pool.give(raw);
         }
@@ -167,15 +168,19 @@ impl Drop for Shared {
 }
 
 impl Buffer {
-    /// `len` bytes of no particular value, on the device of the process.
+    /// `len` bytes of undefined value, on the device of the process.
     ///
     /// # Errors
-    /// No device, or no memory on it.
+    /// No device, or not enough memory on it.
     pub fn new(len: usize) -> Result<Self> {
         Buffer::on(&current()?, len)
     }
 
+    /// The same on a given device.
     pub(crate) fn on(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
+        if len as u64 > gpu.limits.max_buffer_size {
+            return Err(Error::OutOfMemory { bytes: len });
+        }
         let raw = match batch::reuse(gpu, size_of(len)) {
             Some(raw) => raw,
             None => gpu.pool.take(gpu, len)?,
@@ -192,7 +197,7 @@ impl Buffer {
         &self.0.gpu
     }
 
-    /// Fails unless it is on that device. Of two devices of a process, one is gone.
+    /// Fails unless it is on that device. If a process has opened two devices, the first one was lost.
     pub(crate) fn expect_on(&self, gpu: &Arc<Gpu>) -> Result<()> {
         if Arc::ptr_eq(&self.0.gpu, gpu) {
             return Ok(());
@@ -201,7 +206,7 @@ impl Buffer {
         gpu.expect_alive()
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.0.len
     }
@@ -211,12 +216,12 @@ impl Buffer {
         self.0.len == 0
     }
 
-    /// How often the bytes were written in place.
+    /// The count of writes in place.
     pub fn versions(&self) -> &Versions {
         &self.0.versions
     }
 
-    /// A number that differs between buffers that live at the same time.
+    /// A number that is unique among the buffers that exist at the same time.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0).cast::<()>() as usize
     }
@@ -226,7 +231,7 @@ impl Buffer {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// Whether both are handles to the same bytes, which a kernel can't read and write at once.
+    /// Whether both are handles to the same bytes. A kernel can't read and write the same buffer.
     pub fn same_as(&self, other: &Buffer) -> bool {
         self.id() == other.id()
     }
@@ -238,10 +243,10 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// Writes `bytes` to the beginning of a fresh buffer of just as many.
+/// Writes `bytes` to the beginning of a fresh buffer.
 ///
 /// # Errors
-/// A device that is gone.
+/// More bytes than the buffer has; a device that is lost.
 pub fn store(to: &Buffer, bytes: &[u8]) -> Result<()> {
     if bytes.len() > to.len() {
         return Err(Error::OutOfBounds { what: "what is stored", len: to.len() });
@@ -252,7 +257,7 @@ pub fn store(to: &Buffer, bytes: &[u8]) -> Result<()> {
 /// The first `len` bytes of a buffer.
 ///
 /// # Errors
-/// A device that is gone, or what was found wrong before.
+/// More bytes than the buffer has; a device that is lost; a check of the batch that failed.
 pub fn load(from: &Buffer, len: usize) -> Result<Vec<u8>> {
     if len > from.len() {
         return Err(Error::OutOfBounds { what: "what is read", len: from.len() });

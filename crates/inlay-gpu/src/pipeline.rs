@@ -1,90 +1,71 @@
-//! Pipelines: shaders compiled for the device, each once.
+//! Compiled kernels of a device, each compiled once.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use inlay_core::Result;
 
-use crate::device::{Gpu, Shelf, locked};
+use crate::device::{Gpu, locked};
+use crate::shader::Recipe;
 
-/// A compiled kernel and what it is bound to.
+/// A compiled kernel and the layout of its bindings.
 pub(crate) struct Pipeline {
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) layout: wgpu::BindGroupLayout,
-    /// Whether it may say that something is wrong.
+    /// Whether it writes to the status of the batch.
     pub(crate) checks: bool,
 }
 
-/// How a kernel sees a binding.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bound {
-    Uniform,
-    Read,
-    Write,
-}
-
-/// Those that were compiled, by what their source was made of.
+/// The pipelines that were compiled, by all that shapes their source.
 #[derive(Default)]
-pub(crate) struct Pipelines(Shelf<String, Arc<Pipeline>>);
+pub(crate) struct Pipelines(Mutex<HashMap<Recipe, Arc<Pipeline>>>);
 
 impl Pipelines {
-    /// The pipeline of `key`, from the source if it is new; `writes` says of each binding how the kernel
-    /// sees it.
-    pub(crate) fn get(
-        &self,
-        gpu: &Gpu,
-        key: &str,
-        bindings: &[Bound],
-        source: impl FnOnce() -> String,
-    ) -> Result<Arc<Pipeline>> {
-        let mut shelf = locked(&self.0);
-        if let Some(found) = shelf.get(key) {
+    /// The pipeline of a recipe, which is compiled now if it is new.
+    pub(crate) fn get(&self, gpu: &Gpu, recipe: &Recipe) -> Result<Arc<Pipeline>> {
+        let mut made = locked(&self.0);
+        if let Some(found) = made.get(recipe) {
             return Ok(found.clone());
         }
-        let source = source();
-        let made = gpu.guarded(0, || {
-            let entries: Vec<_> = bindings
-                .iter()
-                .zip(0..)
-                .map(|(bound, binding)| wgpu::BindGroupLayoutEntry {
-                    binding,
-                    visibility: wgpu::ShaderStages::COMPUTE,
-                    ty: wgpu::BindingType::Buffer {
-                        ty: match bound {
-                            Bound::Uniform => wgpu::BufferBindingType::Uniform,
-                            Bound::Read => wgpu::BufferBindingType::Storage { read_only: true },
-                            Bound::Write => wgpu::BufferBindingType::Storage { read_only: false },
-                        },
-                        has_dynamic_offset: false,
-                        min_binding_size: None,
-                    },
-                    count: None,
-                })
-                .collect();
-            let layout = gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-                label: Some(key),
-                entries: &entries,
-            });
-            let module = gpu.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-                label: Some(key),
-                source: wgpu::ShaderSource::Wgsl(source.as_str().into()),
-            });
-            let whole = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-                label: Some(key),
-                bind_group_layouts: &[Some(&layout)],
-                ..Default::default()
-            });
-            let pipeline = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(key),
-                layout: Some(&whole),
-                module: &module,
-                entry_point: Some("main"),
-                compilation_options: Default::default(),
-                cache: None,
-            });
-            Pipeline { pipeline, layout, checks: bindings.first() == Some(&Bound::Write) }
-        });
-        let made = Arc::new(made?);
-        shelf.insert(key.to_string(), made.clone());
-        Ok(made)
+        let pipeline = Arc::new(gpu.guarded(0, || compile(gpu, recipe))?);
+        made.insert(recipe.clone(), pipeline.clone());
+        Ok(pipeline)
     }
+}
+
+fn compile(gpu: &Gpu, recipe: &Recipe) -> Pipeline {
+    let (device, label) = (&gpu.device, Some(recipe.name()));
+    let entry = |(ty, binding)| wgpu::BindGroupLayoutEntry {
+        binding,
+        visibility: wgpu::ShaderStages::COMPUTE,
+        ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
+        count: None,
+    };
+    let bindings: Vec<_> = recipe.bindings().into_iter().zip(0..).map(entry).collect();
+    let layout = device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &bindings });
+    let module = |source: String| {
+        let source = wgpu::ShaderSource::Wgsl(source.into());
+        device.create_shader_module(wgpu::ShaderModuleDescriptor { label, source })
+    };
+    let mut kernel = module(recipe.source(gpu.window));
+    if cfg!(test) {
+        // Unit tests validate the source of hundreds of kernels and run none of them. To compile all
+        // of them for the device would take minutes.
+        kernel = module("@compute @workgroup_size(1) fn main() {}".into());
+    }
+    let whole = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label,
+        bind_group_layouts: &[Some(&layout)],
+        ..Default::default()
+    });
+    let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label,
+        layout: Some(&whole),
+        module: &kernel,
+        entry_point: Some("main"),
+        compilation_options: Default::default(),
+        cache: None,
+    });
+    Pipeline { pipeline, layout, checks: recipe.checks() }
 }

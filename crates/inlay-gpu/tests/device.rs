@@ -1,6 +1,6 @@
-//! What holds of the device whatever the kernels compute: recycling, failing, being lost.
+//! The device apart from what kernels compute: recycled buffers, errors, a lost device.
 //!
-//! The tests of one process share its device, and one of them loses it, so they take turns.
+//! The tests of a process share its device, and one of them loses it. So they run one at a time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ fn line(count: usize, size: usize) -> Layout {
     Layout::contiguous("test", &[count], size).expect("small")
 }
 
-/// A buffer of these words.
+/// A buffer with these words.
 fn words(values: &[u32]) -> Buffer {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let buffer = Buffer::new(bytes.len()).expect("a device");
@@ -36,7 +36,7 @@ fn view<'a>(buffer: &'a Buffer, layout: &'a Layout) -> View<'a> {
     View { buffer, layout, dtype: DType::U32 }
 }
 
-/// An index into `size` places; of the first position that is wrong the error tells.
+/// An index into `size` places. The error names the first position that is out of range.
 fn positions(index: &Buffer, size: usize) -> Result<Positions> {
     let layout = line(index.len() / 4, 4);
     let wrong = |at: usize| Error::Device { reason: format!("wrong at {at}") };
@@ -84,7 +84,7 @@ fn what_a_batch_frees_serves_again_in_it() {
         Ok(last)
     });
     assert_eq!(read(&last.expect("copies")).expect("there"), [7; 40_000]);
-    // Two take turns; the other two are parameters and status.
+    // Two buffers alternate. The other two are the parameters and the status.
     assert!(pool_stats().expect("open").made - before.made <= 4);
 }
 
@@ -140,7 +140,9 @@ fn what_does_not_fit_is_out_of_memory() {
     let most = current().expect("a device").adapter().max_buffer as usize;
     let failed = Buffer::new(most + 1).map(drop);
     assert_eq!(failed, Err(Error::OutOfMemory { bytes: most + 1 }));
-    // And the device goes on.
+    let failed = Buffer::new(usize::MAX).map(drop);
+    assert_eq!(failed, Err(Error::OutOfMemory { bytes: usize::MAX }));
+    // The device is still usable.
     assert_eq!(read(&words(&[4])).expect("there"), [4]);
 }
 
@@ -149,7 +151,7 @@ fn what_wgpu_refuses_is_an_error() {
     let _turn = turn();
     let (both, layout) = (words(&[1, 2, 3, 4]), line(4, 4));
     let back = Layout::over(&[4], &[-4], 12);
-    // One buffer, read and written by a kernel.
+    // A kernel can't read and write the same buffer.
     let refused = scope(|| kernels::copy(view(&both, &layout), view(&both, &back)));
     assert!(matches!(*refused.expect_err("both").error, Error::Device { .. }));
     assert_eq!(read(&both).expect("there"), [1, 2, 3, 4]);

@@ -1,9 +1,8 @@
-//! Calls are recorded by the thread that makes them, and submitted together when its scope ends.
+//! Batches: each thread records its commands and submits them together when its scope ends.
 //!
-//! Kernels that check something write to the batch's status instead of failing: its first word says
-//! that some check has failed, after which no kernel writes anything, and each check has a word for
-//! the first position that is wrong. So a call is one submission, and whatever a failed call would
-//! have written stays as it was.
+//! A kernel that checks something writes to the status of the batch. Word 0 of the status says that a
+//! check has failed; all later kernels read it and then write nothing. Each check has a word for the
+//! first position that is wrong. So a call needs one submission, and a failed call changes no tensor.
 
 mod submit;
 mod transfer;
@@ -20,15 +19,15 @@ use crate::pipeline::Pipeline;
 pub use submit::synchronize;
 pub(crate) use transfer::{clear, copy_runs, download, upload};
 
-/// A check that found nothing wrong.
+/// The word of a check that found nothing wrong.
 const FINE: u32 = u32::MAX;
 
-/// What went wrong, and after which [`mark`].
+/// An error, and the [`mark`] at which its call was recorded.
 #[derive(Debug)]
 pub struct Failed {
-    /// The last mark that was set before.
+    /// The last mark before the call.
     pub mark: usize,
-    /// What.
+    /// The error.
     pub error: Box<Error>,
 }
 
@@ -38,13 +37,13 @@ impl From<Failed> for Error {
     }
 }
 
-/// Says what is wrong, given the first position that is.
+/// Makes the error of a failed check, given the first position that is wrong.
 pub(crate) type Explain = Box<dyn FnOnce(usize) -> Error>;
 
 struct Check {
     mark: usize,
     explain: Explain,
-    /// Bytes that `explain` keeps.
+    /// Bytes that `explain` keeps alive.
     keeps: usize,
 }
 
@@ -59,11 +58,11 @@ enum Command {
     Dispatch {
         pipeline: Arc<Pipeline>,
         bindings: Vec<Binding>,
-        /// Where its parameters lie in the arena, in words.
+        /// The offset and the length of its parameters in the arena, in words.
         params: (usize, usize),
         groups: (u32, u32),
     },
-    /// Words of the arena, to the beginning of a buffer.
+    /// Copies words of the arena to the beginning of a buffer.
     Store {
         from: usize,
         to: wgpu::Buffer,
@@ -83,10 +82,10 @@ enum Command {
 struct Batch {
     gpu: Arc<Gpu>,
     commands: Vec<Command>,
-    /// The parameters of all commands, and what is stored.
+    /// The parameters of all commands, and the words that they store.
     arena: Vec<u32>,
     checks: Vec<Check>,
-    /// Buffers that nobody holds any more, for commands that come later.
+    /// Buffers without a handle, which later commands of the batch may use.
     retired: Vec<wgpu::Buffer>,
 }
 
@@ -96,15 +95,17 @@ thread_local! {
     static BATCH: RefCell<Option<Batch>> = const { RefCell::new(None) };
 }
 
-/// Checks, and bytes that they keep to explain themselves, from which a program is submitted in parts.
+/// A program is submitted in parts of so many checks.
 const MANY_CHECKS: usize = 1000;
+
+/// A program is submitted in parts when its checks keep so many bytes alive.
 const MANY_BYTES: usize = 64 << 20;
 
-/// Says what is recorded from now on, for [`Failed`]. Submits what was recorded until now if it checks
-/// much.
+/// Sets the mark of the calls that are recorded from now on, for [`Failed`]. Submits the commands
+/// recorded so far if they have many checks.
 ///
 /// # Errors
-/// What the device has found then.
+/// A check that failed in that submission.
 pub fn mark(mark: usize) -> Result<()> {
     let full = BATCH.with_borrow(|batch| {
         let checks = batch.as_ref().map_or(&[][..], |batch| &batch.checks);
@@ -118,7 +119,7 @@ pub fn mark(mark: usize) -> Result<()> {
     Ok(())
 }
 
-/// Leaves the scope also when it unwinds.
+/// The depth of nested scopes. Dropping it leaves the scope, also on unwinding.
 struct Depth(usize);
 
 impl Depth {
@@ -136,24 +137,25 @@ impl Drop for Depth {
     }
 }
 
-/// Runs `work` and submits what it has recorded; scopes inside of another are part of it.
+/// Runs `work` and submits the commands that it records. A scope inside of another is part of it.
 ///
 /// # Errors
-/// Those of `work`, after which nothing is submitted, or what the device has found.
+/// An error of `work`, after which nothing is submitted, or a check that failed on the device.
 pub fn scope<R>(work: impl FnOnce() -> Result<R>) -> Result<R, Failed> {
     within(work, discard)
 }
 
-/// As [`scope`], for a program: what comes before a call that fails is done.
+/// As [`scope`], for a program: if a call fails, the commands recorded before it are submitted.
 ///
 /// # Errors
-/// The first in the order of calls, whoever has found it.
+/// The error of the first call that failed, on the host or on the device.
 pub fn program<R>(work: impl FnOnce() -> Result<R>) -> Result<R, Failed> {
     let mut earlier = None;
     let done = within(work, || earlier = flush(None).err());
     earlier.map_or(done, Err)
 }
 
+/// Runs `work` in a scope, and `failed` if the outermost scope fails.
 fn within<R>(work: impl FnOnce() -> Result<R>, failed: impl FnOnce()) -> Result<R, Failed> {
     let depth = Depth::enter();
     let (outermost, result) = (depth.0 == 0, work());
@@ -171,22 +173,22 @@ fn within<R>(work: impl FnOnce() -> Result<R>, failed: impl FnOnce()) -> Result<
     }
 }
 
+/// Drops the batch of this thread.
 fn discard() {
-    if let Some(batch) = take() {
-        batch.retired.into_iter().for_each(|raw| batch.gpu.pool.give(raw));
-    }
+    drop(take());
 }
 
+/// Takes the batch of this thread.
 fn take() -> Option<Batch> {
     BATCH.try_with(|batch| batch.try_borrow_mut().ok().and_then(|mut batch| batch.take())).ok()?
 }
 
-/// Calls `work` with the batch of this thread for `gpu`, which is begun if there is none.
+/// Calls `work` with the batch of this thread for `gpu`. A new batch is begun if there is none.
 fn with<R>(gpu: &Arc<Gpu>, work: impl FnOnce(&mut Batch) -> Result<R>) -> Result<R> {
     let other = BATCH
         .with_borrow(|batch| batch.as_ref().is_some_and(|batch| !Arc::ptr_eq(&batch.gpu, gpu)));
     if other {
-        // The device was lost, and part of the call is on the one that came after it.
+        // The device was lost, and `gpu` was opened after it.
         gpu.expect_alive()?;
         discard();
     }
@@ -201,7 +203,7 @@ fn with<R>(gpu: &Arc<Gpu>, work: impl FnOnce(&mut Batch) -> Result<R>) -> Result
     })
 }
 
-/// Takes a buffer that nobody holds any more, if this thread's batch may still use it.
+/// Keeps a buffer without a handle for this thread's batch if there is one, else returns it.
 pub(crate) fn retire(gpu: &Arc<Gpu>, raw: &wgpu::Buffer) -> Option<wgpu::Buffer> {
     let kept = BATCH.try_with(|batch| {
         let mut batch = batch.try_borrow_mut().ok()?;
@@ -216,7 +218,7 @@ pub(crate) fn retire(gpu: &Arc<Gpu>, raw: &wgpu::Buffer) -> Option<wgpu::Buffer>
     kept.ok().flatten()
 }
 
-/// A buffer of just that size that this thread's batch has done with.
+/// A buffer of exactly that size that earlier commands of this thread's batch no longer need.
 pub(crate) fn reuse(gpu: &Arc<Gpu>, size: u64) -> Option<wgpu::Buffer> {
     BATCH.with_borrow_mut(|batch| {
         let batch = batch.as_mut().filter(|batch| Arc::ptr_eq(&batch.gpu, gpu))?;
@@ -225,8 +227,14 @@ pub(crate) fn reuse(gpu: &Arc<Gpu>, size: u64) -> Option<wgpu::Buffer> {
     })
 }
 
+impl Drop for Batch {
+    fn drop(&mut self) {
+        self.retired.drain(..).for_each(|raw| self.gpu.pool.give(raw));
+    }
+}
+
 impl Batch {
-    /// Room for `words` at an offset that a binding may have.
+    /// Appends words to the arena, at an offset that a binding can have. Returns offset and length.
     fn reserve(&mut self, words: &[u32]) -> (usize, usize) {
         let step = self.gpu.limits.min_uniform_buffer_offset_alignment.max(4) as usize / 4;
         let from = self.arena.len().next_multiple_of(step);
@@ -236,6 +244,7 @@ impl Batch {
     }
 }
 
+/// Records a launch of a kernel.
 pub(crate) fn dispatch(
     gpu: &Arc<Gpu>,
     pipeline: Arc<Pipeline>,
@@ -250,7 +259,7 @@ pub(crate) fn dispatch(
     })
 }
 
-/// The number of a new check, for its kernel.
+/// Records a check, and returns its word of the status.
 pub(crate) fn check(gpu: &Arc<Gpu>, explain: Explain, keeps: usize) -> Result<u32> {
     with(gpu, |batch| {
         batch.checks.push(Check { mark: MARK.get(), explain, keeps });
@@ -258,27 +267,26 @@ pub(crate) fn check(gpu: &Arc<Gpu>, explain: Explain, keeps: usize) -> Result<u3
     })
 }
 
-/// Bytes that are to be read: of which buffer, from where on, and how many.
+/// Bytes to read: the buffer, the offset, and the number of bytes.
 type Wanted<'a> = (&'a Buffer, usize, usize);
 
-/// Submits what was recorded; waits for the checks, and for the bytes that are asked for.
+/// Submits the batch of this thread. Waits if there are checks or bytes to read.
 fn flush(wanted: Option<Wanted<'_>>) -> Result<Vec<u8>, Failed> {
     let Some(mut batch) = take() else { return Ok(Vec::new()) };
     let failed = |error: Error| Failed { mark: MARK.get(), error: error.into() };
     let gpu = batch.gpu.clone();
     if batch.commands.is_empty() && wanted.is_none() {
-        batch.retired.into_iter().for_each(|raw| gpu.pool.give(raw));
         return Ok(Vec::new());
     }
     gpu.expect_alive().map_err(failed)?;
     let read = batch.submit(wanted).map_err(failed)?;
-    let Batch { checks, retired, .. } = batch;
-    retired.into_iter().for_each(|raw| gpu.pool.give(raw));
+    let checks = std::mem::take(&mut batch.checks);
+    drop(batch);
     let Some((status, bytes)) = read else { return Ok(Vec::new()) };
     for (check, first) in checks.into_iter().zip(status) {
         if first != FINE {
             let error = (check.explain)(first as usize).into();
-            // It may pass through a scope, as an error of what it has recorded since.
+            // The error may leave an outer scope later, which then reads the mark.
             MARK.set(check.mark);
             return Err(Failed { mark: check.mark, error });
         }

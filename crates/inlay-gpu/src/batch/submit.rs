@@ -1,4 +1,4 @@
-//! A batch on its way: commands encoded, submitted, and what they tell read back.
+//! Submission of a batch: commands are encoded, submitted, and their results read back.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,13 +9,14 @@ use super::{Batch, Command, FINE, Wanted};
 use crate::device::Gpu;
 
 impl Batch {
-    /// Encodes and submits; if something is to be read, returns the checks' words and the bytes.
+    /// Encodes and submits the batch. If there is something to read, returns the words of the checks
+    /// and the bytes that are wanted.
     pub(super) fn submit(
         &mut self,
         wanted: Option<Wanted<'_>>,
     ) -> Result<Option<(Vec<u32>, Vec<u8>)>> {
         let gpu = self.gpu.clone();
-        // Kernels read the first four words at once.
+        // Kernels that only read the status bind its first four words.
         let mut status = vec![FINE; (self.checks.len() + 1).max(4)];
         status[0] = 0;
         let status_bytes = 4 * status.len() as u64;
@@ -55,6 +56,7 @@ impl Batch {
         Ok(Some((checks, bytes.to_vec())))
     }
 
+    /// Encodes the commands in order.
     fn encode(
         &self,
         encoder: &mut wgpu::CommandEncoder,
@@ -78,15 +80,15 @@ impl Batch {
                 }
                 Command::Dispatch { .. } => {}
             }
-            // Dispatches that follow each other share a pass.
+            // Consecutive dispatches share a compute pass.
             let mut pass = encoder.begin_compute_pass(&Default::default());
             let mut next = Some(command);
             while let Some(Command::Dispatch { pipeline, bindings, params, groups }) = next {
-                // Those that only ask whether something has failed see its first words.
+                // Kernels without checks bind the first words only.
                 let seen = if pipeline.checks { status_bytes } else { 16 };
                 let own = [(status, 0, seen), (arena, 4 * params.0 as u64, 4 * params.1 as u64)];
                 let bound = bindings.iter().map(|part| (&part.raw, part.offset, part.size));
-                let entries: Vec<wgpu::BindGroupEntry<'_>> = own
+                let bindings: Vec<wgpu::BindGroupEntry<'_>> = own
                     .into_iter()
                     .chain(bound)
                     .zip(0..)
@@ -102,7 +104,7 @@ impl Batch {
                 let group = self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
                     label: None,
                     layout: &pipeline.layout,
-                    entries: &entries,
+                    entries: &bindings,
                 });
                 pass.set_pipeline(&pipeline.pipeline);
                 pass.set_bind_group(0, &group, &[]);
@@ -113,10 +115,10 @@ impl Batch {
     }
 }
 
-/// Waits until all that was submitted, by any thread, is done; if a device is open.
+/// Waits until all submissions of all threads are done, if a device is open.
 ///
 /// # Errors
-/// A device that was lost.
+/// A device that is lost.
 pub fn synchronize() -> Result<()> {
     let Some(gpu) = crate::device::opened() else { return Ok(()) };
     gpu.expect_alive()?;
@@ -127,14 +129,14 @@ pub fn synchronize() -> Result<()> {
 }
 
 impl Gpu {
-    /// The error of a device that was just lost.
+    /// Marks the device as lost, and returns the error.
     fn lost(&self, reason: &str) -> Error {
         self.lose();
         let name = &self.adapter().name;
         Error::DeviceLost { reason: format!("{name} was lost: {reason}") }
     }
 
-    /// Waits for a submission and reads what it has copied to `staging`.
+    /// Waits for a submission, and reads the bytes that it has copied to `staging`.
     fn read_back(
         &self,
         staging: &wgpu::Buffer,
@@ -148,7 +150,7 @@ impl Gpu {
         part.map_async(wgpu::MapMode::Read, move |result| _ = told.set(result));
         let until = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
         self.device.poll(until).map_err(|error| lost(error.to_string()))?;
-        // Another thread that waits may be the one that is told.
+        // The callback may run on another thread that polls the device.
         while mapped.get().is_none() {
             self.device.poll(wgpu::PollType::Poll).map_err(|error| lost(error.to_string()))?;
             std::thread::yield_now();

@@ -1,14 +1,14 @@
-//! Bytes to buffers, from them, and between them, in the order of the batch.
+//! Transfers to, from and between buffers, in the order of the batch.
 
 use inlay_core::Result;
 
 use super::{BATCH, Command, flush, with};
 use crate::memory::Buffer;
 
-/// Bytes up to which what is stored travels with the batch.
+/// Up to so many bytes are uploaded in the arena of the batch.
 const SMALL_STORE: usize = 64 << 10;
 
-/// Sets the first `bytes` of a buffer, a multiple of 4, to 0.
+/// Sets the first `bytes` bytes of a buffer to 0. `bytes` is a multiple of 4.
 pub(crate) fn clear(to: &Buffer, bytes: u64) -> Result<()> {
     with(to.gpu(), |batch| {
         batch.commands.push(Command::Clear { to: to.raw().clone(), bytes });
@@ -16,9 +16,9 @@ pub(crate) fn clear(to: &Buffer, bytes: u64) -> Result<()> {
     })
 }
 
-/// Copies runs of `bytes` between two buffers, from the first offset of each to the second; all are
-/// multiples of 4. Unless something is to be checked before: then a kernel must do it, and the answer
-/// is false.
+/// Copies runs of `bytes` bytes between two buffers. Each run has its offset in `from` and in `to`. All
+/// numbers are multiples of 4. Returns false without a copy if the batch has checks, because then the
+/// copy must depend on them, which only a kernel can.
 pub(crate) fn copy_runs(
     from: &Buffer,
     to: &Buffer,
@@ -61,8 +61,8 @@ pub(crate) fn upload(to: &Buffer, bytes: &[u8]) -> Result<()> {
             Ok(())
         });
     }
-    // What is written to the queue comes before the next submission, so that of the batch, which may
-    // have used the buffer for something else, goes first.
+    // A write to the queue is done before the next submission. Commands of the batch may have used the
+    // buffer for something else, so the batch is submitted first.
     flush(None)?;
     gpu.guarded(bytes.len(), || {
         let aligned = bytes.len() / 4 * 4;
@@ -72,17 +72,17 @@ pub(crate) fn upload(to: &Buffer, bytes: &[u8]) -> Result<()> {
             last[..bytes.len() - aligned].copy_from_slice(&bytes[aligned..]);
             gpu.queue.write_buffer(to.raw(), aligned as u64, &last);
         }
-        // What is written waits in memory of the host for the next submission.
+        // The bytes stay in host memory until the next submission.
         gpu.queue.submit([]);
     })
 }
 
-/// Bytes of a buffer from `offset` on, a multiple of 4, once all that was recorded is done.
+/// Submits the batch, and returns `len` bytes of a buffer from `offset` on, a multiple of 4.
 pub(crate) fn download(from: &Buffer, offset: usize, len: usize) -> Result<Vec<u8>> {
     if len == 0 {
         return Ok(Vec::new());
     }
-    // There may be nothing to submit but the copy itself.
+    // The copy needs a batch, even an empty one.
     with(from.gpu(), |_| Ok(()))?;
     let mut bytes = flush(Some((from, offset, len)))?;
     bytes.truncate(len);

@@ -1,5 +1,5 @@
-// From one dtype to another: an element is taken apart into a sign, a whole number of 64 bits and an
-// exponent, and put together again, with one rounding.
+// Converts an element to another dtype. It is split into a sign, a 64-bit integer and an exponent, and
+// composed again with one rounding. Only integers are computed.
 
 const BOOL: u32 = 0u;
 const UNSIGNED: u32 = 1u;
@@ -10,7 +10,7 @@ const FINITE: u32 = 0u;
 const INFINITE: u32 = 1u;
 const NAN: u32 = 2u;
 
-// m * 2^e; of NaN, m is what the mantissa says, from the highest bit on.
+// m * 2^e. For NaN, m has the bits of the mantissa, aligned to the highest bit.
 struct Real {
     kind: u32,
     negative: bool,
@@ -25,7 +25,7 @@ fn leading(a: vec2<u32>) -> u32 {
     return 32u + countLeadingZeros(a.x);
 }
 
-// The lowest bits.
+// The lowest `count` bits.
 fn lowest(a: vec2<u32>, count: u32) -> vec2<u32> {
     return pair_shr(pair_shl(a, 64u - count), 64u - count);
 }
@@ -36,7 +36,7 @@ fn apart(bits: vec2<u32>) -> Real {
     }
     if (FROM_KIND == UNSIGNED) { return Real(FINITE, false, bits, 0); }
     if (FROM_KIND == SIGNED) {
-        // The sign's bit and all above it.
+        // Moves the sign bit to the highest bit.
         let top = pair_shl(bits, 64u - FROM_BITS);
         if ((top.y >> 31u) == 0u) { return Real(FINITE, false, bits, 0); }
         return Real(FINITE, true, pair_shr(pair_neg(top), 64u - FROM_BITS), 0);
@@ -68,12 +68,12 @@ fn to_float(x: Real) -> vec2<u32> {
     if (is_zero(x.m)) { return sign; }
     let zeros = leading(x.m);
     let m = pair_shl(x.m, zeros);
-    // The exponent of the highest bit.
+    // The exponent of the highest bit of m.
     let high = x.e - i32(zeros) + 63;
     let bias = i32(TO_BIAS);
     if (high > bias) { return sign | full; }
     let below = max(1 - bias - high, 0);
-    // Bits that are dropped; below the plain numbers there are more.
+    // The number of bits that are dropped. A subnormal result drops more.
     let drop = 64 - i32(TO_DIGITS) + below;
     if (drop > 64) { return sign; }
     let whole = pair_shr(m, u32(drop));
@@ -81,14 +81,14 @@ fn to_float(x: Real) -> vec2<u32> {
     let more = !is_zero(lowest(m, u32(drop) - 1u));
     var result = whole;
     if (below == 0) {
-        // The highest bit of the mantissa counts as one of the exponent.
+        // The highest bit of the mantissa adds 1 to the exponent.
         result = pair_add(result, pair_shl(vec2<u32>(u32(high + bias - 1), 0u), digits));
     }
     if (half && (more || (whole.x & 1u) == 1u)) { result = pair_add(result, vec2<u32>(1u, 0u)); }
     return sign | result;
 }
 
-// Integers wrap; floats lose their fraction and end at the ends, NaN at 0.
+// Integers wrap. Floats are truncated and saturate; NaN becomes 0.
 fn to_integer(x: Real) -> vec2<u32> {
     if (FROM_KIND != FLOAT) {
         if (x.negative) { return pair_neg(x.m); }
@@ -118,7 +118,7 @@ fn to_integer(x: Real) -> vec2<u32> {
     return size;
 }
 
-// A float that stays what it is keeps all of its bits.
+// A float of the same format keeps all of its bits.
 fn converted(bits: vec2<u32>) -> vec2<u32> {
     let same = FROM_KIND == FLOAT && TO_KIND == FLOAT && FROM_DIGITS == TO_DIGITS;
     if (same) { return bits; }
@@ -130,7 +130,7 @@ fn together(x: Real) -> vec2<u32> {
     return to_integer(x);
 }
 
-fn value(i: u32) -> Word {
+fn value(i: u32) -> Stored {
     let element = load_a(at_a(i));
     if (TO_KIND == BOOL) {
         let x = apart(re(element));

@@ -1,6 +1,6 @@
-// The sum of a chunk.
+// The sum of each chunk.
 fn work(i: u32) {
     var sum = 0u;
-    for (var k = i * CHUNK; k < min(i * CHUNK + CHUNK, own(0u)); k++) { sum += load_a(k); }
+    for (var k = i * CHUNK; k < min(i * CHUNK + CHUNK, param(0u)); k++) { sum += load_a(k); }
     set_sums(i, sum);
 }

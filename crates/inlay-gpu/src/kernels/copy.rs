@@ -2,18 +2,22 @@
 
 use inlay_core::Result;
 
-use crate::shader::Kernel;
+use super::expect;
+use crate::shader::{Kernel, wgsl_file};
 use crate::{View, batch, layout};
 
-/// `to = from`, of one shape and element size.
+/// `to = from`, of one dtype and shape.
 ///
 /// # Errors
-/// A device that is gone, or that refuses.
+/// Views that don't fit; a device that is lost or refuses the call.
 pub fn copy(to: View<'_>, from: View<'_>) -> Result<()> {
-    if let Some((runs, bytes)) = layout::runs(from.layout, to.layout, to.size())
-        && batch::copy_runs(from.buffer, to.buffer, &runs, bytes)?
-    {
-        return Ok(());
+    expect::like("copy", "from", from, to)?;
+    if let Some((runs, bytes)) = layout::runs(from.layout, to.layout, to.size()) {
+        from.expect_inside()?;
+        to.expect_destination("copy")?;
+        if batch::copy_runs(from.buffer, to.buffer, &runs, bytes)? {
+            return Ok(());
+        }
     }
-    Kernel::new("copy", include_str!("copy.wgsl"), to.buffer).read("a", from)?.to(to)
+    Kernel::new("copy", wgsl_file!("copy.wgsl"), to.buffer).read("a", from)?.to(to)
 }

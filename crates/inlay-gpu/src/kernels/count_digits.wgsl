@@ -1,8 +1,8 @@
-// How often each digit occurs in a run, at the digit's place for the run.
+// Counts how often each digit occurs in a run of entries. Counts are ordered by digit, then by run.
 fn work(i: u32) {
-    let run = own(1u);
-    for (var k = i * run; k < min(i * run + run, own(3u)); k++) {
-        let at = ((load_keys(k) >> own(0u)) & MASK) * own(2u) + i;
+    let run = param(1u);
+    for (var k = i * run; k < min(i * run + run, param(3u)); k++) {
+        let at = ((load_keys(k) >> param(0u)) & MASK) * param(2u) + i;
         set_counts(at, counts_word(at) + 1u);
     }
 }

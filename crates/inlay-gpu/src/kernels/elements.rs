@@ -1,68 +1,84 @@
-//! Single elements at the positions of an index of the tensor's own rank.
+//! Single elements at the positions of an index that has the rank of the tensor.
 
-use inlay_core::{Combine, Layout, Result};
+use inlay_core::{Combine, DType, Layout, Result, resized};
 
-use super::Positions;
 use super::positions::{contiguous, winners, words_view};
 use super::rows::{Keys, scatter};
+use super::{Positions, expect};
 use crate::View;
 use crate::layout::count;
 use crate::memory::Buffer;
-use crate::shader::Kernel;
+use crate::shader::{Kernel, wgsl, wgsl_file};
 
-/// `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`; the index stretches to the shape of
-/// `to`.
+/// `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`. The index is broadcast to the shape
+/// of `to`.
 ///
 /// # Errors
-/// A device that is gone, or that refuses.
+/// Views that don't fit; a device that is lost or refuses the call.
 pub fn gather_elements(to: View<'_>, from: View<'_>, axis: usize, index: &Positions) -> Result<()> {
-    gather(to, from, axis, index, &index.stretched(to.layout.shape())?)
+    let op = "gather_elements";
+    expect::axis(op, axis, from.layout)?;
+    expect::within(op, "to", to.layout, from.layout, axis)?;
+    gather(op, to, from, axis, index, &index.broadcast(op, to.layout.shape())?)
 }
 
-/// The same with the position of each element where `entries` says.
+/// The same, where `index_layout` has the word of `index` for each element of `to`.
 pub(super) fn gather(
+    op: &'static str,
     to: View<'_>,
     from: View<'_>,
     axis: usize,
     index: &Positions,
-    entries: &Layout,
+    index_layout: &Layout,
 ) -> Result<()> {
-    if to.layout.numel() == 0 {
+    expect::dtype(op, "from", from, to.dtype)?;
+    expect::positions(op, index, from.layout.shape()[axis])?;
+    from.expect_inside()?;
+    // An axis of size 0 has no valid position: the check of the index fails.
+    if to.layout.numel() == 0 || from.layout.numel() == 0 {
         return Ok(());
     }
     let mut strides: Vec<isize> = from.layout.strides().to_vec();
     let step = std::mem::take(&mut strides[axis]) / from.size() as isize;
-    // Where each element's lane begins.
+    // The beginning of each element's lane.
     let lanes = Layout::over(to.layout.shape(), &strides, from.layout.offset());
-    Kernel::new("gather", include_str!("gather.wgsl"), to.buffer)
+    Kernel::new("gather", wgsl_file!("gather.wgsl"), to.buffer)
         .params(&[step as i32 as u32])
-        .read("p", words_view(index.words(), entries))?
+        .read("p", words_view(index.words(), index_layout))?
         .read("a", View { layout: &lanes, ..from })?
         .to(to)
 }
 
-/// The number, in row-major order of `shape`, of the element that each entry names along `axis`.
-fn flat_keys(index: &Positions, entries: &[usize], shape: &[usize], axis: usize) -> Result<Buffer> {
+/// The row-major number, in `shape`, of the element that each entry names along `axis`. The index is
+/// broadcast to the shape `entries`.
+fn flat_keys(
+    op: &'static str,
+    index: &Positions,
+    entries: &[usize],
+    shape: &[usize],
+    axis: usize,
+) -> Result<Buffer> {
+    expect::positions(op, index, shape[axis])?;
     let whole = Layout::contiguous("index", shape, 4)?;
     let mut strides: Vec<isize> = whole.strides().to_vec();
     let step = std::mem::take(&mut strides[axis]) / 4;
     let lanes = Layout::over(entries, &strides, 0);
-    let layout = index.stretched(entries)?;
+    let index_layout = index.broadcast(op, entries)?;
     let total = lanes.numel();
     let (keys, flat) = (Buffer::on(index.words().gpu(), 4 * total)?, contiguous(total)?);
-    Kernel::new("flat_keys", include_str!("flat_keys.wgsl"), &keys)
+    Kernel::new("flat_keys", wgsl_file!("flat_keys.wgsl"), &keys)
         .params(&[count(step as usize)?])
-        .read("p", words_view(index.words(), &layout))?
-        .block("lanes", words_view(&keys, &lanes))?
+        .read("p", words_view(index.words(), &index_layout))?
+        .layout("lanes", &lanes, 4)?
         .to(words_view(&keys, &flat))?;
     Ok(keys)
 }
 
 /// `to = base; to[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`, for j in
-/// order; the index stretches to the shape of `values`.
+/// order. The index is broadcast to the shape of `values`. Without a base, `to` is changed in place.
 ///
 /// # Errors
-/// A device that can't compute with the dtype, is gone, or refuses.
+/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
 pub fn scatter_elements(
     op: &'static str,
     to: View<'_>,
@@ -72,25 +88,32 @@ pub fn scatter_elements(
     values: View<'_>,
     combine: Combine,
 ) -> Result<()> {
+    expect::axis(op, axis, to.layout)?;
+    expect::within(op, "values", values.layout, to.layout, axis)?;
     let places = to.layout.numel();
     count(places)?;
-    let words = flat_keys(index, values.layout.shape(), to.layout.shape(), axis)?;
+    let words = flat_keys(op, index, values.layout.shape(), to.layout.shape(), axis)?;
     let keys = Keys { words: &words, count: count(values.layout.numel())?, places };
     scatter(op, to, base, &keys, values, combine)
 }
 
-/// Whether each entry is the last one along `axis` that names its one of `places`, as bool to `to`,
-/// which has the shape of the index.
+/// Writes to `to`, of dtype bool and the index's shape, whether each entry is the last one along
+/// `axis` that names its place. The axis has `places` places.
 ///
 /// # Errors
-/// A device that is gone, or that refuses.
+/// Views that don't fit; a device that is lost or refuses the call.
 pub fn winning_elements(to: View<'_>, index: &Positions, axis: usize, places: usize) -> Result<()> {
-    let mut shape = index.shape().to_vec();
-    shape[axis] = places;
+    let op = "winning_elements";
+    expect::dtype(op, "to", to, DType::Bool)?;
+    expect::shape(op, "to", to.layout.shape(), index.shape())?;
+    expect::axis(op, axis, to.layout)?;
+    let shape = resized(index.shape(), axis, places);
     let total = count(shape.iter().product())?;
-    let keys = flat_keys(index, index.shape(), &shape, axis)?;
+    let keys = flat_keys(op, index, index.shape(), &shape, axis)?;
     let table = winners(&keys, index.count()?, total)?;
-    let body = "fn value(i: u32) -> Word { \
-                return select(0u, 1u, load_table(load_keys(i)) == i + 1u); }\n";
-    Kernel::new("winning", body, to.buffer).words("keys", &keys).words("table", &table).to(to)
+    let body = wgsl!(
+        "fn value(i: u32) -> Stored { ",
+        "return select(0u, 1u, load_table(load_keys(i)) == i + 1u); }\n"
+    );
+    Kernel::new(op, body, to.buffer).words("keys", &keys).words("table", &table).to(to)
 }

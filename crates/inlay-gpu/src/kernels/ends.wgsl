@@ -1,4 +1,4 @@
-// Where the entries of a place begin and end in the sorted order.
+// The first entry of each place in the sorted order, plus 1, and the entry after its last.
 fn work(i: u32) {
     let key = load_keys(i);
     if (i == 0u || load_keys(i - 1u) != key) { set_ends(2u * key, i + 1u); }

@@ -1,5 +1,5 @@
-// How many are true, if that is more than there are.
+// Reports the number of true elements if it is larger than the number of elements of the source.
 fn work(i: u32) {
-    let ones = load_before(own(1u));
-    if (ones > own(2u)) { wrong_at(own(0u), ones); }
+    let ones = load_before(param(1u));
+    if (ones > param(2u)) { wrong_at(param(0u), ones); }
 }

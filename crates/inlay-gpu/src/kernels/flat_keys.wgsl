@@ -1,2 +1,2 @@
-// The number of the element that an entry names.
-fn value(i: u32) -> Word { return at_lanes(i) + load_p(at_p(i)) * own(0u); }
+// The row-major number of the element that an entry names.
+fn value(i: u32) -> Stored { return at_lanes(i) + load_p(at_p(i)) * param(0u); }

@@ -1,2 +1,2 @@
-// The element of this lane that the index names.
-fn value(i: u32) -> Word { return load_a(at_a(i) + load_p(at_p(i)) * own(0u)); }
+// The element that the index names in the lane of this result.
+fn value(i: u32) -> Stored { return load_a(at_a(i) + load_p(at_p(i)) * param(0u)); }

@@ -1,12 +1,12 @@
-// An element on its side of the diagonal, or 0.
-fn value(i: u32) -> Word {
-    let column = i % own(1u);
-    let row = (i / own(1u)) % own(0u);
-    let by = own(2u);
-    // The column of the diagonal is `row + by`, or `row - by`, which may be before the first.
+// An element of the triangle, or 0 outside of it.
+fn value(i: u32) -> Stored {
+    let column = i % param(1u);
+    let row = (i / param(1u)) % param(0u);
+    let by = param(2u);
+    // The column of the diagonal is `row + by`, or `row - by`, which may be negative.
     var above = false;
     var on = false;
-    if (own(3u) == 0u) {
+    if (param(3u) == 0u) {
         above = column > row && column - row > by;
         on = column >= row && column - row == by;
     } else {
@@ -15,5 +15,5 @@ fn value(i: u32) -> Word {
     }
     let inside = select(!above || on, above || on, UPPER == 1u);
     if (inside) { return load_a(at_a(i)); }
-    return Word();
+    return Stored();
 }

@@ -1,36 +1,35 @@
-//! Masks: counted once into bits, then expanded or compressed.
+//! Masks: packed once into a bitmap with prefix counts, then used to expand or to compress.
 
-use inlay_core::Result;
+use inlay_core::{DType, Result};
 
-use super::Explain;
 use super::sums::exclusive;
+use super::{Explain, expect};
 use crate::View;
 use crate::layout::{count, is_dense};
 use crate::memory::Buffer;
-use crate::shader::{Access, Kernel};
+use crate::shader::{Access, Kernel, Wgsl, wgsl, wgsl_file};
 
-/// A mask in row-major order.
+/// A mask as a bitmap, in row-major order.
 pub struct Bits {
-    /// 32 elements a word.
+    /// 32 elements per word.
     words: Buffer,
-    /// For each word, how many are true before it; and at the end, in all.
+    /// The number of true elements before each word, and at the end their total.
     before: Buffer,
     len: u32,
 }
 
-const RANK: &str = include_str!("rank.wgsl");
-
 impl Bits {
-    /// Reads a bool view.
+    /// Packs a view of bool.
     ///
     /// # Errors
-    /// A device that is gone, or that refuses.
+    /// Another dtype; a device that is lost or refuses the call.
     pub fn read(mask: View<'_>) -> Result<Self> {
+        expect::dtype("mask", "mask", mask, DType::Bool)?;
         let len = count(mask.layout.numel())?;
         let words = len.div_ceil(32);
         let room = |words: u32| Buffer::on(mask.buffer.gpu(), 4 * words as usize);
         let bits = Bits { words: room(words)?, before: room(words + 1)?, len };
-        Kernel::new("pack", include_str!("pack.wgsl"), mask.buffer)
+        Kernel::new("pack", wgsl_file!("pack.wgsl"), mask.buffer)
             .constant("DENSE", is_dense(mask.layout, 1).into())
             .params(&[len, (mask.layout.offset() / 4) as u32])
             .read("a", mask)?
@@ -41,63 +40,96 @@ impl Bits {
         Ok(bits)
     }
 
-    /// How many are true; waits for the device.
+    /// The number of true elements. Waits for the device.
     ///
     /// # Errors
-    /// What the device has found until now.
+    /// What the device has found wrong so far.
     pub fn ones(&self) -> Result<usize> {
         let last = 4 * self.len.div_ceil(32) as usize;
         let bytes = crate::batch::download(&self.before, last, 4)?;
         Ok(bytes.iter().rev().fold(0, |ones, byte| ones << 8 | usize::from(*byte)))
     }
 
-    /// Lets the call fail when more than `have` are true; `explain` gets how many are.
+    /// Lets the call fail when more than `have` elements are true. `explain` gets their number.
     ///
     /// # Errors
-    /// A device that is gone, or that refuses.
+    /// A device that is lost or refuses the call.
     pub fn expect_at_most(&self, have: usize, explain: Explain) -> Result<()> {
         let have = u32::try_from(have).unwrap_or(u32::MAX);
-        Kernel::new("enough", include_str!("enough.wgsl"), &self.before)
+        Kernel::new("enough", wgsl_file!("enough.wgsl"), &self.before)
             .checks(explain, 0)?
             .params(&[self.len.div_ceil(32), have])
             .words("before", &self.before)
             .run(1)
     }
-}
 
-/// `to = base`, but the k-th true place takes the k-th element of `source` in row-major order.
-///
-/// # Errors
-/// A device that is gone, or that refuses.
-pub fn expand(to: View<'_>, base: Option<View<'_>>, bits: &Bits, source: View<'_>) -> Result<()> {
-    let keep = "fn keep(i: u32) -> bool { return is_true(i); }\n\
-                fn value(i: u32) -> Word { return load_a(at_a(rank(i))); }\n";
-    let choose = "fn value(i: u32) -> Word { \
-                  if (is_true(i)) { return load_a(at_a(rank(i))); } return load_b(at_b(i)); }\n";
-    let (name, body) = if base.is_some() { ("expand", choose) } else { ("expand_in", keep) };
-    let mut kernel = Kernel::new(name, body, to.buffer)
-        .with("", RANK)
-        .words("words", &bits.words)
-        .words("before", &bits.before)
-        .read("a", source)?;
-    if let Some(base) = base {
-        kernel = kernel.read("b", base)?;
+    /// A kernel whose body reads the mask. True elements from number `most` on don't count.
+    fn kernel<'a>(
+        &'a self,
+        name: &'static str,
+        body: &'static Wgsl,
+        to: View<'_>,
+        most: usize,
+    ) -> Result<Kernel<'a>> {
+        Ok(Kernel::new(name, body, to.buffer)
+            .with(wgsl_file!("rank.wgsl"))
+            .params(&[count(most)?])
+            .words("words", &self.words)
+            .words("before", &self.before))
     }
-    kernel.to(to)
 }
 
-/// `to` takes the true places of `from` in order.
+/// `to = base`, but the k-th true element is the k-th element of `source` in row-major order. Without
+/// a base, `to` is changed in place. True elements past the end of the source are like false ones.
 ///
 /// # Errors
-/// A device that is gone, or that refuses.
-pub fn compress(to: View<'_>, from: View<'_>, bits: &Bits) -> Result<()> {
-    let body = "fn keep(i: u32) -> bool { return is_true(i); }\n\
-                fn place(i: u32) -> u32 { return at_to(rank(i)); }\n\
-                fn value(i: u32) -> Word { return load_a(at_a(i)); }\n";
-    let kernel = Kernel::new("compress", body, to.buffer)
-        .with("", RANK)
-        .words("words", &bits.words)
-        .words("before", &bits.before)
-        .read("a", from)?;
-    kernel.put(to, bits.len)
+/// Views that don't fit; a device that is lost or refuses the call.
+pub fn expand<'a>(
+    to: View<'a>,
+    base: Option<View<'a>>,
+    bits: &'a Bits,
+    source: View<'a>,
+) -> Result<()> {
+    expect::elements("expand", "to", to.layout.numel(), bits.len as usize)?;
+    expect::dtype("expand", "source", source, to.dtype)?;
+    let (name, body) = match base {
+        None => (
+            "expand_in",
+            wgsl!(
+                "fn keep(i: u32) -> bool { return is_selected(i); }\n",
+                "fn value(i: u32) -> Stored { return load_a(at_a(rank(i))); }\n"
+            ),
+        ),
+        Some(_) => (
+            "expand",
+            wgsl!(
+                "fn value(i: u32) -> Stored { ",
+                "if (is_selected(i)) { return load_a(at_a(rank(i))); } return load_b(at_b(i)); }\n"
+            ),
+        ),
+    };
+    let kernel = bits.kernel(name, body, to, source.layout.numel())?.read("a", source)?;
+    match base {
+        None => kernel.partial().to(to),
+        Some(base) => {
+            expect::like(name, "base", base, to)?;
+            kernel.read("b", base)?.to(to)
+        }
+    }
+}
+
+/// `to` takes the true elements of `from` in order, as many as it has room for.
+///
+/// # Errors
+/// Views that don't fit; a device that is lost or refuses the call.
+pub fn compress<'a>(to: View<'a>, from: View<'a>, bits: &'a Bits) -> Result<()> {
+    expect::elements("compress", "from", from.layout.numel(), bits.len as usize)?;
+    expect::dtype("compress", "from", from, to.dtype)?;
+    let body = wgsl!(
+        "fn keep(i: u32) -> bool { return is_selected(i); }\n",
+        "fn address(i: u32) -> u32 { return at_to(rank(i)); }\n",
+        "fn value(i: u32) -> Stored { return load_a(at_a(i)); }\n"
+    );
+    let kernel = bits.kernel("compress", body, to, to.layout.numel())?.read("a", from)?;
+    kernel.partial().put(to, bits.len)
 }

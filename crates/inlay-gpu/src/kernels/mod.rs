@@ -1,10 +1,12 @@
-//! The list of kernels. Each records what is to be done; see [`crate::scope`].
+//! The list of kernels. Each function records its work; see [`crate::scope`].
 //!
-//! Inputs are what the operations' inference has accepted. Where a `base` is given, `to` is fresh and
-//! takes from there what the kernel does not write.
+//! Every function checks the shapes, dtypes, axes and bounds that it relies on. Where a `base` is
+//! given, `to` is fresh and takes from the base what the kernel does not write.
 
+mod accumulator;
 mod copy;
 mod elements;
+mod expect;
 mod fold;
 mod mask;
 mod pointwise;
@@ -14,6 +16,8 @@ mod rows;
 mod scan;
 mod sort;
 mod sums;
+#[cfg(test)]
+mod tests;
 mod triangle;
 
 pub use copy::copy;
@@ -27,5 +31,9 @@ pub use rows::{gather_rows, scatter_rows};
 pub use scan::scan_rows;
 pub use triangle::{keep_triangle, triangle_indices};
 
-/// Says what is wrong, given the first position that is.
+/// Makes the error of a failed check, given the first position that is wrong.
 pub type Explain = crate::batch::Explain;
+
+/// The most steps of a loop in a kernel. A software device (lavapipe) ends a loop silently after
+/// 65,535 steps, so longer work is split over several launches.
+const MAX_STEPS: u32 = 1 << 15;

@@ -1,12 +1,13 @@
-// 32 elements as bits, and how many of them are true; one word more for their sum.
+// Packs 32 elements into a word of a bitmap and counts those that are true. One more count, of 0, gives
+// the prefix sum its total.
 fn work(i: u32) {
     var bits = 0u;
     if (DENSE == 1u) {
-        // Four elements a word.
+        // Each word has four elements.
         for (var k = 0u; k < 8u; k++) {
-            let left = min(own(0u) - min(i * 32u + k * 4u, own(0u)), 4u);
+            let left = min(param(0u) - min(i * 32u + k * 4u, param(0u)), 4u);
             if (left == 0u) { break; }
-            let word = a_word(own(1u) + i * 8u + k);
+            let word = a_word(param(1u) + i * 8u + k);
             for (var part = 0u; part < left; part++) {
                 if (((word >> (part * 8u)) & 0xffu) != 0u) { bits |= 1u << (k * 4u + part); }
             }
@@ -14,7 +15,7 @@ fn work(i: u32) {
     } else {
         for (var k = 0u; k < 32u; k++) {
             let at = i * 32u + k;
-            if (at < own(0u) && load_a(at_a(at)) != 0u) { bits |= 1u << k; }
+            if (at < param(0u) && load_a(at_a(at)) != 0u) { bits |= 1u << k; }
         }
     }
     if (i + 1u < threads()) { set_words(i, bits); }

@@ -1,26 +1,50 @@
-//! Element by element: arithmetic, comparison, selection, casts.
+//! Element by element: arithmetic, comparison, selection and casts.
 
 use inlay_core::{Arithmetic, Comparison, DType, Kind, Result, Unary};
 
+use super::expect;
 use crate::View;
-use crate::shader::Kernel;
+use crate::numbers::PAIRS;
+use crate::shader::{Kernel, Wgsl, wgsl, wgsl_file};
 
+/// `value(i)` by an expression of the numbers `x` and `y`.
+macro_rules! of_two {
+    ($result:literal) => {
+        wgsl!(
+            "fn value(i: u32) -> Stored { ",
+            "let x = num(load_a(at_a(i))); let y = num(load_b(at_b(i))); return ",
+            $result,
+            "; }\n"
+        )
+    };
+}
 /// `to = a (op) b`, all of one dtype and shape.
 ///
 /// # Errors
-/// A device that can't compute with the dtype, is gone, or refuses.
+/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
 pub fn arithmetic(op: Arithmetic, to: View<'_>, a: View<'_>, b: View<'_>) -> Result<()> {
-    let (name, text) = match op {
-        Arithmetic::Add => ("add", "fn apply(a: N, b: N) -> N { return add(a, b); }\n"),
-        Arithmetic::Subtract => ("subtract", "fn apply(a: N, b: N) -> N { return sub(a, b); }\n"),
-        Arithmetic::Multiply => ("multiply", "fn apply(a: N, b: N) -> N { return mul(a, b); }\n"),
-        Arithmetic::Divide => ("divide", "fn apply(a: N, b: N) -> N { return div(a, b); }\n"),
+    let (name, body) = match op {
+        Arithmetic::Add => ("add", of_two!("raw(add(x, y))")),
+        Arithmetic::Subtract => ("subtract", of_two!("raw(sub(x, y))")),
+        Arithmetic::Multiply => ("multiply", of_two!("raw(mul(x, y))")),
+        Arithmetic::Divide => ("divide", of_two!("raw(div(x, y))")),
     };
+    expect::dtype(name, "a", a, to.dtype)?;
+    of_two(name, body, to, a, b)
+}
+
+/// Runs a body that reads the elements of `a` and `b`, of one dtype and of the shape of `to`.
+fn of_two(
+    name: &'static str,
+    body: &'static Wgsl,
+    to: View<'_>,
+    a: View<'_>,
+    b: View<'_>,
+) -> Result<()> {
+    expect::shape(name, "a", a.layout.shape(), to.layout.shape())?;
+    expect::like(name, "b", b, a)?;
     to.buffer.gpu().expect_arithmetic(name, a.dtype)?;
-    let body = "fn value(i: u32) -> Word { \
-                return raw(apply(num(load_a(at_a(i))), num(load_b(at_b(i))))); }\n";
-    let kernel = Kernel::new("arithmetic", body, to.buffer).numbers(a.dtype).with(name, text);
-    kernel.read("a", a)?.read("b", b)?.to(to)
+    Kernel::new(name, body, to.buffer).computes_in(a.dtype).read("a", a)?.read("b", b)?.to(to)
 }
 
 /// `to = op(a)`.
@@ -28,18 +52,25 @@ pub fn arithmetic(op: Arithmetic, to: View<'_>, a: View<'_>, b: View<'_>) -> Res
 /// # Errors
 /// As for [`arithmetic`].
 pub fn unary(op: Unary, to: View<'_>, a: View<'_>) -> Result<()> {
-    let (name, text) = match op {
-        Unary::Negative => ("negative", "fn apply(a: N) -> N { return neg(a); }\n"),
-        Unary::Conjugate => ("conjugate", "fn apply(a: N) -> N { return conj(a); }\n"),
+    let (name, body) = match op {
+        Unary::Negative if matches!(a.dtype, DType::F16 | DType::BF16) => {
+            // Only the sign bit changes, also that of NaN.
+            let body = wgsl!("fn value(i: u32) -> Stored { return load_a(at_a(i)) ^ 0x8000u; }\n");
+            expect::like("negative", "a", a, to)?;
+            return Kernel::new("negative16", body, to.buffer).read("a", a)?.to(to);
+        }
+        Unary::Negative => (
+            "negative",
+            wgsl!("fn value(i: u32) -> Stored { return raw(neg(num(load_a(at_a(i))))); }\n"),
+        ),
+        Unary::Conjugate => (
+            "conjugate",
+            wgsl!("fn value(i: u32) -> Stored { return raw(conj(num(load_a(at_a(i))))); }\n"),
+        ),
     };
-    if matches!(a.dtype, DType::F16 | DType::BF16) && op == Unary::Negative {
-        // The sign's bit alone, of NaN too.
-        let body = "fn value(i: u32) -> Word { return load_a(at_a(i)) ^ 0x8000u; }\n";
-        return Kernel::new("negative16", body, to.buffer).read("a", a)?.to(to);
-    }
+    expect::like(name, "a", a, to)?;
     to.buffer.gpu().expect_arithmetic(name, a.dtype)?;
-    let body = "fn value(i: u32) -> Word { return raw(apply(num(load_a(at_a(i))))); }\n";
-    Kernel::new("unary", body, to.buffer).numbers(a.dtype).with(name, text).read("a", a)?.to(to)
+    Kernel::new(name, body, to.buffer).computes_in(a.dtype).read("a", a)?.to(to)
 }
 
 /// `to = a (op) b`, as bool.
@@ -47,48 +78,53 @@ pub fn unary(op: Unary, to: View<'_>, a: View<'_>) -> Result<()> {
 /// # Errors
 /// As for [`arithmetic`].
 pub fn compare(op: Comparison, to: View<'_>, a: View<'_>, b: View<'_>) -> Result<()> {
-    let (name, text) = match op {
-        Comparison::Equal => ("equal", "fn holds(a: N, b: N) -> bool { return equal(a, b); }\n"),
-        Comparison::NotEqual => {
-            ("not_equal", "fn holds(a: N, b: N) -> bool { return !equal(a, b); }\n")
+    let (name, body) = match op {
+        Comparison::Equal => ("equal", of_two!("select(0u, 1u, equal(x, y))")),
+        Comparison::NotEqual => ("not_equal", of_two!("select(1u, 0u, equal(x, y))")),
+        // NaN is the same as NaN.
+        Comparison::Same => {
+            ("same", of_two!("select(0u, 1u, equal(x, y) || (is_nan(x) && is_nan(y)))"))
         }
-        Comparison::Same => ("same", include_str!("same.wgsl")),
-        Comparison::Less => ("less", "fn holds(a: N, b: N) -> bool { return less(a, b); }\n"),
-        Comparison::LessEqual => {
-            ("less_equal", "fn holds(a: N, b: N) -> bool { return less_equal(a, b); }\n")
-        }
-        Comparison::Greater => ("greater", "fn holds(a: N, b: N) -> bool { return less(b, a); }\n"),
-        Comparison::GreaterEqual => {
-            ("greater_equal", "fn holds(a: N, b: N) -> bool { return less_equal(b, a); }\n")
-        }
+        Comparison::Less => ("less", of_two!("select(0u, 1u, less(x, y))")),
+        Comparison::LessEqual => ("less_equal", of_two!("select(0u, 1u, less_equal(x, y))")),
+        Comparison::Greater => ("greater", of_two!("select(0u, 1u, less(y, x))")),
+        Comparison::GreaterEqual => ("greater_equal", of_two!("select(0u, 1u, less_equal(y, x))")),
     };
-    to.buffer.gpu().expect_arithmetic(name, a.dtype)?;
-    let body = "fn value(i: u32) -> Word { \
-                return select(0u, 1u, holds(num(load_a(at_a(i))), num(load_b(at_b(i))))); }\n";
-    let kernel = Kernel::new("compare", body, to.buffer).numbers(a.dtype).with(name, text);
-    kernel.read("a", a)?.read("b", b)?.to(to)
+    expect::dtype(name, "to", to, DType::Bool)?;
+    of_two(name, body, to, a, b)
 }
 
-/// `to = if condition { a } else { b }`; without `b`, `to` keeps what it has.
+/// `to = if condition { a } else { b }`. Without `b`, `to` is changed in place.
 ///
 /// # Errors
-/// A device that is gone, or that refuses.
+/// Views that don't fit; a device that is lost or refuses the call.
 pub fn select(to: View<'_>, condition: View<'_>, a: View<'_>, b: Option<View<'_>>) -> Result<()> {
-    let keep = "fn keep(i: u32) -> bool { return load_c(at_c(i)) != 0u; }\n\
-                fn value(i: u32) -> Word { return load_a(at_a(i)); }\n";
-    let choose = "fn value(i: u32) -> Word { \
-                  if (load_c(at_c(i)) != 0u) { return load_a(at_a(i)); } \
-                  return load_b(at_b(i)); }\n";
-    let (name, body) = if b.is_some() { ("choose", choose) } else { ("select", keep) };
-    let mut kernel = Kernel::new(name, body, to.buffer).read("c", condition)?.read("a", a)?;
-    if let Some(b) = b {
-        kernel = kernel.read("b", b)?;
+    let op = "select";
+    expect::dtype(op, "condition", condition, DType::Bool)?;
+    expect::shape(op, "condition", condition.layout.shape(), to.layout.shape())?;
+    expect::like(op, "a", a, to)?;
+    let body = match b {
+        None => wgsl!(
+            "fn keep(i: u32) -> bool { return load_c(at_c(i)) != 0u; }\n",
+            "fn value(i: u32) -> Stored { return load_a(at_a(i)); }\n"
+        ),
+        Some(_) => wgsl!(
+            "fn value(i: u32) -> Stored { ",
+            "if (load_c(at_c(i)) != 0u) { return load_a(at_a(i)); } return load_b(at_b(i)); }\n"
+        ),
+    };
+    let kernel = Kernel::new(op, body, to.buffer).read("c", condition)?.read("a", a)?;
+    match b {
+        None => kernel.partial().to(to),
+        Some(b) => {
+            expect::like(op, "b", b, to)?;
+            kernel.read("b", b)?.to(to)
+        }
     }
-    kernel.to(to)
 }
 
-/// A dtype as [`cast`] sees it: what its numbers are, their bits, those of the mantissa, with the
-/// hidden one, and the bias of the exponent.
+/// The format of a dtype, for [`cast`]: its kind, as in `cast.wgsl`, its bits, the bits of its
+/// mantissa with the hidden one, and the bias of its exponent. Of complex numbers, that of a part.
 fn format(dtype: DType) -> [u32; 4] {
     let bits = 8 * dtype.size() as u32;
     match dtype {
@@ -102,42 +138,53 @@ fn format(dtype: DType) -> [u32; 4] {
     }
 }
 
-/// How the parts of an element become pairs of words, and back.
-fn parts(dtype: DType) -> (&'static str, &'static str) {
+/// The texts that convert the parts of a stored element to pairs of words, and back.
+fn parts(dtype: DType) -> (&'static Wgsl, &'static Wgsl) {
     let complex = dtype.kind() == Kind::Complex;
     match (dtype.size(), complex) {
         (8, true) => (
-            "fn re(w: vec2<u32>) -> vec2<u32> { return vec2<u32>(w.x, 0u); }\n\
-             fn im(w: vec2<u32>) -> vec2<u32> { return vec2<u32>(w.y, 0u); }\n",
-            "fn join(re: vec2<u32>, im: vec2<u32>) -> Word { return Word(re.x, im.x); }\n",
+            wgsl!(
+                "fn re(w: vec2<u32>) -> vec2<u32> { return vec2<u32>(w.x, 0u); }\n",
+                "fn im(w: vec2<u32>) -> vec2<u32> { return vec2<u32>(w.y, 0u); }\n"
+            ),
+            wgsl!(
+                "fn join(re: vec2<u32>, im: vec2<u32>) -> Stored { return Stored(re.x, im.x); }\n"
+            ),
         ),
         (16, _) => (
-            "fn re(w: vec4<u32>) -> vec2<u32> { return w.xy; }\n\
-             fn im(w: vec4<u32>) -> vec2<u32> { return w.zw; }\n",
-            "fn join(re: vec2<u32>, im: vec2<u32>) -> Word { return Word(re, im); }\n",
+            wgsl!(
+                "fn re(w: vec4<u32>) -> vec2<u32> { return w.xy; }\n",
+                "fn im(w: vec4<u32>) -> vec2<u32> { return w.zw; }\n"
+            ),
+            wgsl!("fn join(re: vec2<u32>, im: vec2<u32>) -> Stored { return Stored(re, im); }\n"),
         ),
         (8, false) => (
-            "fn re(w: vec2<u32>) -> vec2<u32> { return w; }\n\
-             fn im(w: vec2<u32>) -> vec2<u32> { return vec2<u32>(0u, 0u); }\n",
-            "fn join(re: vec2<u32>, im: vec2<u32>) -> Word { return re; }\n",
+            wgsl!(
+                "fn re(w: vec2<u32>) -> vec2<u32> { return w; }\n",
+                "fn im(w: vec2<u32>) -> vec2<u32> { return vec2<u32>(0u, 0u); }\n"
+            ),
+            wgsl!("fn join(re: vec2<u32>, im: vec2<u32>) -> Stored { return re; }\n"),
         ),
         _ => (
-            "fn re(w: u32) -> vec2<u32> { return vec2<u32>(w, 0u); }\n\
-             fn im(w: u32) -> vec2<u32> { return vec2<u32>(0u, 0u); }\n",
-            "fn join(re: vec2<u32>, im: vec2<u32>) -> Word { return re.x; }\n",
+            wgsl!(
+                "fn re(w: u32) -> vec2<u32> { return vec2<u32>(w, 0u); }\n",
+                "fn im(w: u32) -> vec2<u32> { return vec2<u32>(0u, 0u); }\n"
+            ),
+            wgsl!("fn join(re: vec2<u32>, im: vec2<u32>) -> Stored { return re.x; }\n"),
         ),
     }
 }
 
-/// `to = from`, in the dtype of `to`. Integers alone are needed for it, so that every device can.
+/// `to = from`, in the dtype of `to`. It needs integer arithmetic only, so every device can do it.
 ///
 /// # Errors
-/// A device that is gone, or that refuses.
+/// Views that don't fit; a device that is lost or refuses the call.
 pub fn cast(to: View<'_>, from: View<'_>) -> Result<()> {
-    let mut kernel = Kernel::new("cast", include_str!("cast.wgsl"), to.buffer)
-        .with("", include_str!("../numbers/pairs.wgsl"))
-        .with(from.dtype.name(), parts(from.dtype).0)
-        .with(to.dtype.name(), parts(to.dtype).1);
+    expect::shape("cast", "from", from.layout.shape(), to.layout.shape())?;
+    let mut kernel = Kernel::new("cast", wgsl_file!("cast.wgsl"), to.buffer)
+        .with(PAIRS)
+        .with(parts(from.dtype).0)
+        .with(parts(to.dtype).1);
     for (names, dtype) in [
         (["FROM_KIND", "FROM_BITS", "FROM_DIGITS", "FROM_BIAS"], from.dtype),
         (["TO_KIND", "TO_BITS", "TO_DIGITS", "TO_BIAS"], to.dtype),

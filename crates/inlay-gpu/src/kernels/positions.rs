@@ -1,42 +1,46 @@
 //! An index: checked on the device, and counted from the front.
 
-use inlay_core::{Layout, Result};
+use inlay_core::{DType, Error, Layout, Result, ShapeText};
 use smallvec::SmallVec;
 
-use super::{Explain, sort};
+use super::{Explain, expect, sort};
 use crate::View;
 use crate::layout::count;
 use crate::memory::Buffer;
-use crate::shader::{Access, Kernel};
+use crate::shader::{Access, Kernel, wgsl, wgsl_file};
 
 /// Positions on an axis, in the index's shape.
 pub struct Positions {
     words: Buffer,
     shape: SmallVec<[usize; 4]>,
+    /// All positions are smaller, if the check did not fail.
+    size: usize,
 }
 
 impl Positions {
-    /// Reads `index`, whose values count on an axis of `size`. If one is out of range the call fails
-    /// with what `explain` says of the first, in row-major order.
+    /// Reads `index`, whose values are positions on an axis of `size`. If a value is out of range,
+    /// the call fails with the error that `explain` makes for the first one in row-major order.
     ///
     /// # Errors
-    /// A device that is gone, or that refuses.
+    /// A dtype that is no integer; a device that is lost or refuses the call.
     pub fn read(index: View<'_>, size: usize, explain: Explain) -> Result<Self> {
+        let Some((lowest, _)) = index.dtype.integer_range() else {
+            let (op, arg, got) = ("positions", "index", index.dtype);
+            return Err(Error::DType { op, arg, got, expected: "an integer" });
+        };
         let (shape, flat) = (index.layout.shape(), contiguous(index.layout.numel())?);
         let words = Buffer::on(index.buffer.gpu(), 4 * index.layout.numel())?;
-        let signed = index.dtype.integer_range().is_some_and(|(low, _)| low < 0);
-        let body = include_str!("positions.wgsl");
-        Kernel::new("positions", body, index.buffer)
-            .numbers(index.dtype)
-            .constant("SIGNED", signed.into())
+        Kernel::new("positions", wgsl_file!("positions.wgsl"), index.buffer)
+            .computes_in(index.dtype)
+            .constant("SIGNED", (lowest < 0).into())
             .checks(explain, index.buffer.len())?
             .params(&[count(size)?])
             .read("a", index)?
             .to(words_view(&words, &flat))?;
-        Ok(Positions { words, shape: shape.into() })
+        Ok(Positions { words, shape: shape.into(), size })
     }
 
-    /// The words, in row-major order.
+    /// The positions as words, in row-major order.
     pub(super) fn words(&self) -> &Buffer {
         &self.words
     }
@@ -45,34 +49,41 @@ impl Positions {
         &self.shape
     }
 
+    /// The size of the axis that the positions are on.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
     pub(super) fn count(&self) -> Result<u32> {
         count(self.shape.iter().product())
     }
 
-    /// Where the word of each element of a shape lies that the index stretches to.
-    pub(super) fn stretched(&self, shape: &[usize]) -> Result<Layout> {
+    /// The layout of the words when the index is broadcast to `shape`.
+    pub(super) fn broadcast(&self, op: &'static str, shape: &[usize]) -> Result<Layout> {
         let own = Layout::contiguous("index", &self.shape, 4)?;
-        Ok(own
-            .broadcast_to(shape)
-            .unwrap_or_else(|| unreachable!("the index itself was stretched")))
+        let (got, to) = (ShapeText::of(&self.shape), ShapeText::of(shape));
+        own.broadcast_to(shape).ok_or(Error::Broadcast { op, arg: "index", got, to })
     }
 
-    /// Writes them to a view of i64.
+    /// Writes the positions to a view of i64.
     ///
     /// # Errors
-    /// A device that is gone, or that refuses.
+    /// A view that doesn't fit; a device that is lost or refuses the call.
     pub fn store(&self, to: View<'_>) -> Result<()> {
-        let body = "fn value(i: u32) -> Word { return Word(load_p(i), 0u); }\n";
-        Kernel::new("store_positions", body, to.buffer).words("p", &self.words).to(to)
+        let op = "store_positions";
+        expect::dtype(op, "to", to, DType::I64)?;
+        expect::elements(op, "to", to.layout.numel(), self.count()? as usize)?;
+        let body = wgsl!("fn value(i: u32) -> Stored { return Stored(load_p(i), 0u); }\n");
+        Kernel::new(op, body, to.buffer).words("p", &self.words).to(to)
     }
 
-    /// Lets the call fail unless each of them names an earlier entry (backwards: a later one), or is
+    /// Lets the call fail unless each position names an earlier entry (backwards: a later one), or is
     /// the number of entries.
     ///
     /// # Errors
-    /// A device that is gone, or that refuses.
+    /// A device that is lost or refuses the call.
     pub fn expect_chain(&self, backwards: bool, explain: Explain) -> Result<()> {
-        Kernel::new("chain", include_str!("chain.wgsl"), &self.words)
+        Kernel::new("chain", wgsl_file!("chain.wgsl"), &self.words)
             .constant("BACKWARDS", backwards.into())
             .checks(explain, 0)?
             .words("p", &self.words)
@@ -80,29 +91,32 @@ impl Positions {
     }
 }
 
-/// Words in order.
+/// A view of words.
 pub(super) fn words_view<'a>(buffer: &'a Buffer, layout: &'a Layout) -> View<'a> {
-    View { buffer, layout, dtype: inlay_core::DType::U32 }
+    View { buffer, layout, dtype: DType::U32 }
 }
 
-/// The layout of so many words.
+/// A contiguous layout of so many words.
 pub(super) fn contiguous(words: usize) -> Result<Layout> {
     Layout::contiguous("words", &[words], 4)
 }
 
-/// `to[i]`, of i64, is the entry before or after `i` that names the same of `places`, or the number
-/// of entries.
+/// `to[i]`, of i64, is the entry before `i` (backwards: after it) that names the same of `places`, or
+/// the number of entries if there is none.
 ///
 /// # Errors
-/// A device that is gone, or that refuses.
+/// A view that doesn't fit; a device that is lost or refuses the call.
 pub fn neighbours(to: View<'_>, index: &Positions, places: usize, backwards: bool) -> Result<()> {
-    let count = index.count()?;
+    let (op, count) = ("neighbours", index.count()?);
+    expect::dtype(op, "to", to, DType::I64)?;
+    expect::elements(op, "to", to.layout.numel(), count as usize)?;
+    expect::positions(op, index, places)?;
     let sorted = sort::sort(index.words(), count, places)?;
-    let kernel = Kernel::new("neighbours", include_str!("neighbours.wgsl"), to.buffer)
+    Kernel::new(op, wgsl_file!("neighbours.wgsl"), to.buffer)
         .constant("BACKWARDS", backwards.into())
         .words("keys", &sorted.keys)
-        .words("order", &sorted.order);
-    kernel.put(to, count)
+        .words("order", &sorted.order)
+        .put(to, count)
 }
 
 /// A buffer of words that are 0.
@@ -112,10 +126,10 @@ pub(super) fn zeros(like: &Buffer, words: u32) -> Result<Buffer> {
     Ok(buffer)
 }
 
-/// For each of `places` the last of `count` keys that names it, plus 1, or 0.
+/// For each of `places`, the last of `count` keys that names it, plus 1, or 0 if there is none.
 pub(super) fn winners(keys: &Buffer, count: u32, places: u32) -> Result<Buffer> {
     let table = zeros(keys, places)?;
-    Kernel::new("winners", include_str!("winners.wgsl"), keys)
+    Kernel::new("winners", wgsl_file!("winners.wgsl"), keys)
         .words("keys", keys)
         .operand("table", &table, 4, Access::Atomic)
         .run(count)?;

@@ -1,21 +1,17 @@
-//! The gradient of a product's factors: that of the product times all other factors.
+//! The gradient of a factor: the gradient of the product times all other factors.
 //!
-//! As on the CPU, nothing is divided: products of the factors before and of those after each one, in
-//! twice the precision.
+//! As on the CPU, there is no division. The products of the factors before and after each factor are
+//! computed in twice the precision.
 
-use inlay_core::{DType, Result};
+use inlay_core::{DType, Result, resized};
 
 use super::rows::axis_first;
-use super::{Positions, copy, sort};
+use super::{MAX_STEPS, Positions, copy, expect, sort};
 use crate::View;
 use crate::layout::count;
 use crate::memory::Buffer;
 use crate::numbers::wide_size;
-use crate::shader::{Access, Kernel};
-
-/// Factors of a place that a thread takes at a time: a device in software ends loops after 65,535
-/// steps and says nothing.
-const SPAN: u32 = 1 << 15;
+use crate::shader::{Access, Kernel, wgsl, wgsl_file};
 
 /// The dtype of twice the precision, if there is one.
 fn precise(dtype: DType) -> DType {
@@ -27,45 +23,81 @@ fn precise(dtype: DType) -> DType {
     }
 }
 
+/// Fails unless `x` has a row of factors of `g` for each position, and the device can multiply them.
+fn expect_factors(g: View<'_>, x: View<'_>, axis: usize, index: &Positions) -> Result<()> {
+    let op = "products";
+    expect::axis(op, axis, g.layout)?;
+    expect::dtype(op, "x", x, g.dtype)?;
+    let rows = resized(g.layout.shape(), axis, index.count()? as usize);
+    expect::shape(op, "x", x.layout.shape(), &rows)?;
+    expect::positions(op, index, g.layout.shape()[axis])?;
+    g.buffer.gpu().expect_arithmetic(op, precise(g.dtype))
+}
+
 impl<'a> Kernel<'a> {
-    /// Lets the body compute in twice the precision of `dtype`: `up` and `down`.
-    fn precise(self, dtype: DType) -> Self {
-        match dtype {
-            DType::F32 => self.numbers(DType::F64).with(
-                "up",
-                "fn up(w: u32) -> N { return f64(bitcast<f32>(w)); }\n\
-                 fn down(n: N) -> u32 { return bitcast<u32>(f32(n)); }\n",
+    /// A kernel that multiplies the factors `x` of each place, for part `part` of each place. It
+    /// computes in twice the precision: `up` and `down` convert stored elements.
+    fn products(
+        self,
+        sorted: &'a sort::Sorted,
+        x: View<'a>,
+        carry: &'a Buffer,
+        [width, entries, part]: [u32; 3],
+    ) -> Result<Self> {
+        let (numbers, convert) = match x.dtype {
+            DType::F32 => (
+                DType::F64,
+                wgsl!(
+                    "fn up(w: u32) -> N { return f64(bitcast<f32>(w)); }\n",
+                    "fn down(n: N) -> u32 { return bitcast<u32>(f32(n)); }\n"
+                ),
             ),
-            DType::C64 => self.numbers(DType::C128).with(
-                "up",
-                "fn up(w: vec2<u32>) -> N { \
-                 return N(f64(bitcast<f32>(w.x)), f64(bitcast<f32>(w.y))); }\n\
-                 fn down(n: N) -> vec2<u32> { \
-                 return vec2<u32>(bitcast<u32>(f32(n.x)), bitcast<u32>(f32(n.y))); }\n",
+            DType::C64 => (
+                DType::C128,
+                wgsl!(
+                    "fn up(w: vec2<u32>) -> N { ",
+                    "return N(f64(bitcast<f32>(w.x)), f64(bitcast<f32>(w.y))); }\n",
+                    "fn down(n: N) -> vec2<u32> { ",
+                    "return vec2<u32>(bitcast<u32>(f32(n.x)), bitcast<u32>(f32(n.y))); }\n"
+                ),
             ),
-            _ => self.numbers(dtype).with(
-                "same",
-                "fn up(w: Word) -> N { return num(w); }\nfn down(n: N) -> Word { return raw(n); }\n",
+            same => (
+                same,
+                wgsl!(
+                    "fn up(w: Stored) -> N { return num(w); }\n",
+                    "fn down(n: N) -> Stored { return raw(n); }\n"
+                ),
             ),
-        }
+        };
+        self.computes_in(numbers)
+            .with(convert)
+            .with(wgsl_file!("segments.wgsl"))
+            .with(wgsl_file!("end_from.wgsl"))
+            .constant("SPAN", MAX_STEPS)
+            .params(&[width, entries, part])
+            .words("keys", &sorted.keys)
+            .words("order", &sorted.order)
+            .operand("carry", carry, wide_size(numbers), Access::Write)
+            .read("x", x)
     }
 }
 
 /// `to[i]` is the gradient `g` of the place of row `i`, times the conjugate of all factors of the
-/// place but `x[i]`: the other rows of `x`, and `first`.
+/// place but `x[i]`: the other rows of `x`, and `initial`.
 ///
 /// # Errors
-/// A device that can't compute with the dtype, is gone, or refuses.
+/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
 pub fn products_of_others(
     to: View<'_>,
     g: View<'_>,
     x: View<'_>,
-    first: Option<View<'_>>,
+    initial: Option<View<'_>>,
     axis: usize,
     index: &Positions,
 ) -> Result<()> {
+    expect_factors(g, x, axis, index)?;
+    expect::like("products", "x", x, to)?;
     let gpu = to.buffer.gpu();
-    gpu.expect_arithmetic("products", precise(to.dtype))?;
     let entries = index.count()?;
     let elements = count(to.layout.numel())?;
     if elements == 0 {
@@ -75,37 +107,31 @@ pub fn products_of_others(
     let sorted = sort::sort(index.words(), entries, g.layout.shape()[axis])?;
     let wide = wide_size(precise(to.dtype));
     let room = || Buffer::on(gpu, elements as usize * wide);
-    let (kept, carry) = (room()?, room()?);
-    let own = first.unwrap_or(g);
-    let [to_rows, g_rows, x_rows, own_rows] =
-        [to, g, x, own].map(|view| axis_first(view.layout, axis));
-    let parts = 0..entries.div_ceil(SPAN);
+    let (before, carry) = (room()?, room()?);
+    let [to_rows, g_rows, x_rows] = [to, g, x].map(|view| axis_first(view.layout, axis));
+    let initial_rows = initial.map(|initial| axis_first(initial.layout, axis));
+    let initial = initial.zip(initial_rows.as_ref()).map(|(view, layout)| View { layout, ..view });
+    if let Some(initial) = initial {
+        expect::like("products", "initial", initial, View { layout: &g_rows, ..g })?;
+    }
+    let parts = 0..entries.div_ceil(MAX_STEPS);
     for (back, part) in parts.clone().map(|part| (0, part)).chain(parts.map(|part| (1, part))) {
-        let mut kernel = Kernel::new("others", include_str!("products_of_others.wgsl"), to.buffer)
-            .precise(to.dtype)
-            .with("", include_str!("segments.wgsl"))
-            .constant("OWN", first.is_some().into())
+        let body = wgsl_file!("products_of_others.wgsl");
+        let kernel = Kernel::new("products_of_others", body, to.buffer)
+            .products(&sorted, View { layout: &x_rows, ..x }, &carry, [width, entries, part])?
+            .constant("HAS_INITIAL", initial.is_some().into())
             .constant("BACK", back)
-            .constant("SPAN", SPAN)
-            .params(&[width, entries, part])
-            .words("keys", &sorted.keys)
-            .words("order", &sorted.order)
+            .operand("before", &before, wide, Access::Write)
             .read("g", View { layout: &g_rows, ..g })?
-            .read("x", View { layout: &x_rows, ..x })?;
-        kernel = match first {
-            Some(own) => kernel.read("own", View { layout: &own_rows, ..own })?,
-            None => kernel.with(
-                "alone",
-                "fn load_own(i: u32) -> Word { return Word(); }\n\
-                 fn at_own(i: u32) -> u32 { return i; }\n",
-            ),
-        };
-        kernel
-            .operand("kept", &kept, wide, Access::Write)
-            .operand("carry", &carry, wide, Access::Write)
-            .operand("to", to.buffer, to.size(), Access::Put)
-            .block("to", View { layout: &to_rows, ..to })?
-            .run(elements)?;
+            .puts(View { layout: &to_rows, ..to })?;
+        match initial {
+            Some(initial) => kernel.read("initial", initial)?,
+            None => kernel.with(wgsl!(
+                "fn load_initial(i: u32) -> Stored { return Stored(); }\n",
+                "fn at_initial(i: u32) -> u32 { return i; }\n"
+            )),
+        }
+        .run(elements)?;
     }
     Ok(())
 }
@@ -121,7 +147,7 @@ pub fn products_of_all(
     axis: usize,
     index: &Positions,
 ) -> Result<()> {
-    to.buffer.gpu().expect_arithmetic("products", precise(to.dtype))?;
+    expect_factors(g, x, axis, index)?;
     copy(to, g)?;
     let (entries, elements) = (index.count()?, count(x.layout.numel())?);
     if elements == 0 {
@@ -129,21 +155,13 @@ pub fn products_of_all(
     }
     let sorted = sort::sort(index.words(), entries, g.layout.shape()[axis])?;
     let [to_rows, x_rows] = [to, x].map(|view| axis_first(view.layout, axis));
-    let gpu = to.buffer.gpu();
     let wide = wide_size(precise(to.dtype));
-    let carry = Buffer::on(gpu, elements as usize * wide)?;
-    for part in 0..entries.div_ceil(SPAN) {
-        Kernel::new("all", include_str!("products_of_all.wgsl"), to.buffer)
-            .precise(to.dtype)
-            .with("", include_str!("segments.wgsl"))
-            .constant("SPAN", SPAN)
-            .params(&[elements / entries, entries, part])
-            .words("keys", &sorted.keys)
-            .words("order", &sorted.order)
-            .read("x", View { layout: &x_rows, ..x })?
-            .operand("carry", &carry, wide, Access::Write)
-            .operand("to", to.buffer, to.size(), Access::Put)
-            .block("to", View { layout: &to_rows, ..to })?
+    let carry = Buffer::on(to.buffer.gpu(), elements as usize * wide)?;
+    for part in 0..entries.div_ceil(MAX_STEPS) {
+        let shape = [elements / entries, entries, part];
+        Kernel::new("products_of_all", wgsl_file!("products_of_all.wgsl"), to.buffer)
+            .products(&sorted, View { layout: &x_rows, ..x }, &carry, shape)?
+            .puts(View { layout: &to_rows, ..to })?
             .run(elements)?;
     }
     Ok(())

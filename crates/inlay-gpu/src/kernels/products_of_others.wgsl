@@ -1,25 +1,27 @@
-// All factors of a place, by the thread that has the first of them: the products before each are
-// kept, and meet those after it on the way back. A part of each place at a time.
+// Multiplies the gradient of a place by all of its factors but one, for each factor. The threads of the
+// first entry of a place do it. The forward pass stores the product of the factors before each one. The
+// backward pass multiplies it by the product of those after it. Each launch takes up to SPAN factors of
+// each place.
 fn factor(element: u32) -> N { return up(load_x(at_x(element))); }
 fn times(a: N, b: N) -> N { return plain_zero(mul(a, b)); }
 
 fn work(i: u32) {
-    let width = own(0u);
+    let width = param(0u);
     let column = column_of(i);
     if (head_of(i) == 0u) { return; }
     let head = head_of(i) - 1u;
     let end = end_of(i);
-    let skip = own(2u) * SPAN;
+    let skip = param(2u) * SPAN;
     if (end - head <= skip) { return; }
     var product = one();
-    if (own(2u) > 0u) { product = wide_num(carry_word(i)); }
+    if (param(2u) > 0u) { product = wide_num(carry_word(i)); }
     if (BACK == 0u) {
-        if (OWN == 1u && own(2u) == 0u) {
-            product = up(load_own(at_own(load_keys(head) * width + column)));
+        if (HAS_INITIAL == 1u && param(2u) == 0u) {
+            product = up(load_initial(at_initial(load_keys(head) * width + column)));
         }
         for (var at = head + skip; at < min(end, head + skip + SPAN); at++) {
             let element = load_order(at) * width + column;
-            set_kept(element, wide_raw(product));
+            set_before(element, wide_raw(product));
             product = times(factor(element), product);
         }
     } else {
@@ -28,7 +30,7 @@ fn work(i: u32) {
         var at = last;
         while (at > head && last - at < SPAN) {
             let element = load_order(at - 1u) * width + column;
-            let others = mul(wide_num(kept_word(element)), product);
+            let others = mul(wide_num(before_word(element)), product);
             put_to(at_to(element), down(mul(gradient, conj(others))));
             product = times(factor(element), product);
             at--;

@@ -1,4 +1,4 @@
-// An entry to the place that is the number of those before it.
+// Moves an entry to the position that is the number of entries before it in the sorted order.
 fn work(i: u32) {
     let key = load_keys(i);
     var before = 0u;

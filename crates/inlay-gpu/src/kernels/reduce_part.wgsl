@@ -1,8 +1,8 @@
-// One more part of the places that have more.
+// Reduces one more part of each place that has more parts after it.
 fn work(i: u32) {
     if (head_of(i) == 0u) { return; }
     let head = head_of(i) - 1u;
-    let part = own(2u);
+    let part = param(2u);
     if (end_of(i) - head <= (part + 1u) * SPAN) { return; }
     let end = head + (part + 1u) * SPAN;
     if (part == 0u) {

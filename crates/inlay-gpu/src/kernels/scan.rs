@@ -1,18 +1,18 @@
-//! Chains: each row is made of its own and of an earlier one.
+//! Chains: each row is computed from its own inputs and from an earlier row.
 
 use inlay_core::Result;
 
-use super::Positions;
 use super::rows::axis_first;
+use super::{MAX_STEPS, Positions, expect};
 use crate::View;
 use crate::layout::count;
-use crate::shader::{Access, Kernel};
+use crate::shader::{Kernel, wgsl_file};
 
-/// `to[i] = a[i] + c[i] * to[from[i]]` along `axis`, or just `a[i]` where `from[i]` is no entry. A
-/// thread has a column, and its rows in order.
+/// `to[i] = a[i] + c[i] * to[from[i]]` along `axis`, or just `a[i]` where `from[i]` is the number of
+/// rows. One thread computes all rows of a column in order.
 ///
 /// # Errors
-/// A device that can't compute with the dtype, is gone, or refuses.
+/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
 pub fn scan_rows(
     to: View<'_>,
     a: View<'_>,
@@ -21,28 +21,28 @@ pub fn scan_rows(
     from: &Positions,
     backwards: bool,
 ) -> Result<()> {
-    to.buffer.gpu().expect_arithmetic("scan", to.dtype)?;
+    let op = "scan";
+    expect::axis(op, axis, to.layout)?;
+    expect::like(op, "a", a, to)?;
+    expect::like(op, "c", c, to)?;
     let rows = from.count()?;
+    expect::elements(op, "from", rows as usize, to.layout.shape()[axis])?;
+    to.buffer.gpu().expect_arithmetic(op, to.dtype)?;
     if rows == 0 {
         return Ok(());
     }
     let width = count(to.layout.numel())? / rows;
     let [to_rows, a_rows, c_rows] = [to, a, c].map(|view| axis_first(view.layout, axis));
-    for start in (0..rows).step_by(SPAN as usize) {
-        Kernel::new("scan", include_str!("scan.wgsl"), to.buffer)
-            .numbers(to.dtype)
+    for start in (0..rows).step_by(MAX_STEPS as usize) {
+        Kernel::new(op, wgsl_file!("scan.wgsl"), to.buffer)
+            .computes_in(to.dtype)
             .constant("BACKWARDS", backwards.into())
-            .params(&[rows, start, rows.min(start + SPAN)])
+            .params(&[rows, start, rows.min(start + MAX_STEPS)])
             .words("p", from.words())
             .read("a", View { layout: &a_rows, ..a })?
             .read("c", View { layout: &c_rows, ..c })?
-            .operand("to", to.buffer, to.size(), Access::Put)
-            .block("to", View { layout: &to_rows, ..to })?
+            .puts(View { layout: &to_rows, ..to })?
             .run(width)?;
     }
     Ok(())
 }
-
-/// Rows that a thread takes at a time: a device in software ends loops after 65,535 steps and says
-/// nothing.
-const SPAN: u32 = 1 << 15;

@@ -1,8 +1,8 @@
-// A column of a chain, row by row.
+// Computes one column of a chain, row by row.
 fn work(i: u32) {
-    let rows = own(0u);
+    let rows = param(0u);
     let width = threads();
-    for (var step = own(1u); step < own(2u); step++) {
+    for (var step = param(1u); step < param(2u); step++) {
         let row = select(step, rows - 1u - step, BACKWARDS == 1u);
         var x = num(load_a(at_a(row * width + i)));
         let before = load_p(row);

@@ -1,39 +1,37 @@
-// Very many entries of a place, in the sorted order, joined one after the other. No thread takes more
-// at a time than SPAN: what a place has beyond is done in parts, a kernel each.
+// Joins the entries of a place one after the other, in the sorted order. The caller passes at most SPAN
+// entries at a time.
 
-// Sixteen at a time, for steps of a loop are what is counted.
+// The loop is unrolled by 16, because the number of its steps is what the device limits.
 fn accumulate(start: A, head: u32, end: u32, column: u32) -> A {
     var acc = start;
     var at = head;
     while (at + 16u <= end) {
-        acc = meet(acc, update(at + 0u, column));
-        acc = meet(acc, update(at + 1u, column));
-        acc = meet(acc, update(at + 2u, column));
-        acc = meet(acc, update(at + 3u, column));
-        acc = meet(acc, update(at + 4u, column));
-        acc = meet(acc, update(at + 5u, column));
-        acc = meet(acc, update(at + 6u, column));
-        acc = meet(acc, update(at + 7u, column));
-        acc = meet(acc, update(at + 8u, column));
-        acc = meet(acc, update(at + 9u, column));
-        acc = meet(acc, update(at + 10u, column));
-        acc = meet(acc, update(at + 11u, column));
-        acc = meet(acc, update(at + 12u, column));
-        acc = meet(acc, update(at + 13u, column));
-        acc = meet(acc, update(at + 14u, column));
-        acc = meet(acc, update(at + 15u, column));
+        acc = join(acc, update(at + 0u, column));
+        acc = join(acc, update(at + 1u, column));
+        acc = join(acc, update(at + 2u, column));
+        acc = join(acc, update(at + 3u, column));
+        acc = join(acc, update(at + 4u, column));
+        acc = join(acc, update(at + 5u, column));
+        acc = join(acc, update(at + 6u, column));
+        acc = join(acc, update(at + 7u, column));
+        acc = join(acc, update(at + 8u, column));
+        acc = join(acc, update(at + 9u, column));
+        acc = join(acc, update(at + 10u, column));
+        acc = join(acc, update(at + 11u, column));
+        acc = join(acc, update(at + 12u, column));
+        acc = join(acc, update(at + 13u, column));
+        acc = join(acc, update(at + 14u, column));
+        acc = join(acc, update(at + 15u, column));
         at += 16u;
     }
     while (at < end) {
-        acc = meet(acc, update(at, column));
+        acc = join(acc, update(at, column));
         at++;
     }
     return acc;
 }
 
-// What the first entries make, up to `end`.
+// The first entries of a place, up to `end`.
 fn begin(i: u32, head: u32, end: u32, column: u32) -> A {
-    var acc = update(head, column);
-    if (OWN == 1u) { acc = meet(lift(num(old(i))), acc); }
-    return accumulate(acc, head + 1u, end, column);
+    return accumulate(first_of(i, head, column), head + 1u, end, column);
 }

@@ -1,39 +1,40 @@
-//! Sums of all words before each.
+//! Exclusive prefix sums of words.
 
 use inlay_core::Result;
 
 use crate::memory::Buffer;
-use crate::shader::{Access, Kernel};
+use crate::shader::{Access, Kernel, wgsl, wgsl_file};
 
 /// Words that one thread adds.
 const CHUNK: u32 = 64;
 
-/// Each of the first `count` words becomes the sum of those before it.
+/// Replaces each of the first `count` words by the sum of the words before it.
 pub(super) fn exclusive(words: &Buffer, count: u32) -> Result<()> {
-    if count <= CHUNK {
-        return spread(words, words, count, false);
-    }
     let chunks = count.div_ceil(CHUNK);
+    if chunks <= 1 {
+        return spread(words, None, count);
+    }
     let sums = Buffer::on(words.gpu(), 4 * chunks as usize)?;
-    Kernel::new("chunk_sums", include_str!("chunk_sums.wgsl"), words)
+    Kernel::new("chunk_sums", wgsl_file!("chunk_sums.wgsl"), words)
         .constant("CHUNK", CHUNK)
         .params(&[count])
         .words("a", words)
         .operand("sums", &sums, 4, Access::Write)
         .run(chunks)?;
     exclusive(&sums, chunks)?;
-    spread(words, &sums, count, true)
+    spread(words, Some(&sums), count)
 }
 
-/// Each word becomes the sum of those before it in its chunk and, with `sums`, of the chunks before.
-fn spread(words: &Buffer, sums: &Buffer, count: u32, whole: bool) -> Result<()> {
-    let mut kernel = Kernel::new("spread", include_str!("spread.wgsl"), words)
+/// Replaces each word by the sum of the words before it in its chunk, plus the sum of the chunks
+/// before, if there are several.
+fn spread(words: &Buffer, sums: Option<&Buffer>, count: u32) -> Result<()> {
+    let kernel = Kernel::new("spread", wgsl_file!("spread.wgsl"), words)
         .constant("CHUNK", CHUNK)
         .params(&[count])
         .operand("a", words, 4, Access::Write);
-    kernel = match whole {
-        true => kernel.words("sums", sums),
-        false => kernel.with("alone", "fn load_sums(i: u32) -> u32 { return 0u; }\n"),
-    };
-    kernel.run(count.div_ceil(CHUNK))
+    match sums {
+        Some(sums) => kernel.words("sums", sums),
+        None => kernel.with(wgsl!("fn load_sums(i: u32) -> u32 { return 0u; }\n")),
+    }
+    .run(count.div_ceil(CHUNK))
 }

@@ -1,14 +1,15 @@
 //! Triangles of matrices.
 
-use inlay_core::{Result, Triangle};
+use inlay_core::{DType, Error, Result, Triangle};
 
+use super::expect;
 use crate::View;
 use crate::layout::count;
-use crate::shader::Kernel;
+use crate::shader::{Kernel, wgsl, wgsl_file};
 
-/// How many entries each row has: `before` rows of `same`, a ramp of so many that begins with
-/// `first` and goes up or down by one, and then rows of `after`.
-struct Rows {
+/// How many elements of the triangle each row has: `before` rows of `same`, then `ramp` rows that
+/// begin with `first` and grow (upper triangle: shrink) by one, then rows of `after`.
+struct RowLengths {
     before: u32,
     same: u32,
     ramp: u32,
@@ -16,75 +17,84 @@ struct Rows {
     after: u32,
 }
 
-impl Rows {
+impl RowLengths {
     fn new(triangle: Triangle, rows: usize, cols: usize, offset: i64) -> Result<Self> {
         let (rows, cols) = (i128::from(count(rows)?), i128::from(count(cols)?));
         let offset = i128::from(offset);
-        let row = |at: i128| at.clamp(0, rows) as u32;
-        Ok(match triangle {
-            Triangle::Lower => {
-                // Row r has r + offset + 1 entries, from none to all.
-                let (empty, full) = (-offset, cols - offset - 1);
-                let before = row(empty);
-                let first = (i128::from(before) + offset + 1).clamp(0, cols) as u32;
-                Rows {
-                    before,
-                    same: 0,
-                    ramp: row(full).saturating_sub(before),
-                    first,
-                    after: cols as u32,
-                }
-            }
-            Triangle::Upper => {
-                // Row r has cols - (r + offset) entries, from all to none.
-                let (full, empty) = (-offset, cols - offset);
-                let before = row(full);
-                let first = (cols - i128::from(before) - offset).clamp(0, cols) as u32;
-                Rows {
-                    before,
-                    same: cols as u32,
-                    ramp: row(empty).saturating_sub(before),
-                    first,
-                    after: 0,
-                }
-            }
+        // The rows where the ramp begins and ends, and the lengths before and after it.
+        let (begin, end, same, after) = match triangle {
+            // Row r has r + offset + 1 elements, from none to all.
+            Triangle::Lower => (-offset, cols - offset - 1, 0, cols),
+            // Row r has cols - (r + offset) elements, from all to none.
+            Triangle::Upper => (-offset, cols - offset, cols, 0),
+        };
+        let row = |at: i128| at.clamp(0, rows);
+        let before = row(begin);
+        let first = match triangle {
+            Triangle::Lower => before + offset + 1,
+            Triangle::Upper => cols - before - offset,
+        };
+        Ok(RowLengths {
+            before: before as u32,
+            same: same as u32,
+            ramp: (row(end) - before).max(0) as u32,
+            first: first.clamp(0, cols) as u32,
+            after: after as u32,
         })
+    }
+
+    /// The number of elements in all of `rows` rows.
+    fn total(&self, rows: usize, triangle: Triangle) -> i128 {
+        let [before, same, ramp, first, after] =
+            [self.before, self.same, self.ramp, self.first, self.after].map(i128::from);
+        let steps = ramp * (ramp - 1) / 2;
+        let steps = if triangle == Triangle::Upper { -steps } else { steps };
+        before * same + ramp * first + steps + (rows as i128 - before - ramp) * after
     }
 }
 
-/// Rows and columns of the triangle's entries, to `to` of shape `[2, entries]` of integers.
+/// Writes the rows and the columns of the triangle's elements to `to`, which has shape
+/// `[2, elements]` and a dtype of 32-bit or 64-bit integers.
 ///
 /// # Errors
-/// A device that is gone, or that refuses.
+/// A view that doesn't fit; a device that is lost or refuses the call.
 pub fn triangle_indices(
     to: View<'_>,
     triangle: Triangle,
     (rows, cols): (usize, usize),
     offset: i64,
 ) -> Result<()> {
-    let Rows { before, same, ramp, first, after } = Rows::new(triangle, rows, cols, offset)?;
-    let entries = count(to.layout.numel() / 2)?;
-    // Upper triangles begin at the diagonal, from the first row on that it meets.
-    let start = (i128::from(before) + i128::from(offset)).clamp(0, cols as i128) as u32;
-    let cast = match to.size() {
-        8 => "fn word(v: u32) -> Word { return Word(v, 0u); }\n",
-        _ => "fn word(v: u32) -> Word { return v; }\n",
+    let op = "triangle_indices";
+    let lengths = RowLengths::new(triangle, rows, cols, offset)?;
+    let elements = count(usize::try_from(lengths.total(rows, triangle)).unwrap_or(usize::MAX))?;
+    expect::shape(op, "to", to.layout.shape(), &[2, elements as usize])?;
+    let stored = match to.dtype {
+        DType::I64 | DType::U64 => wgsl!("fn stored(v: u32) -> Stored { return Stored(v, 0u); }\n"),
+        DType::I32 | DType::U32 => wgsl!("fn stored(v: u32) -> Stored { return v; }\n"),
+        got => return Err(Error::DType { op, arg: "to", got, expected: "int32 or int64" }),
     };
-    Kernel::new("triangle_indices", include_str!("triangle_indices.wgsl"), to.buffer)
-        .with(if to.size() == 8 { "wide" } else { "narrow" }, cast)
+    let RowLengths { before, same, ramp, first, after } = lengths;
+    // The first column of an upper triangle in the first row that its diagonal meets.
+    let start = (i128::from(before) + i128::from(offset)).clamp(0, cols as i128) as u32;
+    Kernel::new(op, wgsl_file!("triangle_indices.wgsl"), to.buffer)
+        .with(stored)
         .constant("UPPER", (triangle == Triangle::Upper).into())
-        .params(&[rows as u32, entries, start, before, same, ramp, first, after])
+        .params(&[rows as u32, elements, start, before, same, ramp, first, after])
         .to(to)
 }
 
-/// `to` is the triangle of the last two axes of `from`, and 0 beside it.
+/// `to` is the triangle of the last two axes of `from`, and 0 outside of it.
 ///
 /// # Errors
-/// A device that is gone, or that refuses.
+/// Views that don't fit; a device that is lost or refuses the call.
 pub fn keep_triangle(to: View<'_>, from: View<'_>, triangle: Triangle, offset: i64) -> Result<()> {
-    let &[.., rows, cols] = from.layout.shape() else { unreachable!("two axes at least") };
+    let (op, rank) = ("keep_triangle", from.layout.rank());
+    let &[.., rows, cols] = from.layout.shape() else {
+        return Err(Error::Rank { op, arg: "from", got: rank, expected: "at least 2" });
+    };
+    expect::like(op, "from", from, to)?;
     let by = u32::try_from(offset.unsigned_abs()).unwrap_or(u32::MAX);
-    Kernel::new("keep_triangle", include_str!("keep_triangle.wgsl"), to.buffer)
+    Kernel::new(op, wgsl_file!("keep_triangle.wgsl"), to.buffer)
         .constant("UPPER", (triangle == Triangle::Upper).into())
         .params(&[count(rows)?, count(cols)?, by, (offset < 0).into()])
         .read("a", from)?

@@ -1,3 +1,3 @@
-// What an element was, in the base that the rest comes from.
-fn old(i: u32) -> Word { return load_b(at_b(element_of(i))); }
-fn stays(i: u32) -> bool { return true; }
+// Old values come from the base, and elements that no entry names are copied from there.
+fn old(i: u32) -> Stored { return load_b(at_b(element_of(i))); }
+fn copies_old() -> bool { return true; }

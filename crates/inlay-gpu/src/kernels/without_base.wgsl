@@ -1,3 +1,3 @@
-// What an element was, where it is written.
-fn old(i: u32) -> Word { return load_to(here(i)); }
-fn stays(i: u32) -> bool { return false; }
+// Old values are where the results are written, and elements that no entry names stay.
+fn old(i: u32) -> Stored { return load_to(address(i)); }
+fn copies_old() -> bool { return false; }

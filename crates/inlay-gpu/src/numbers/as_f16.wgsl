@@ -1,4 +1,4 @@
-// Floats of 16 bits as those of 32, and back with one rounding, to even.
+// f16 as a 32-bit float, and back with one rounding, ties to even.
 fn num(h: u32) -> f32 {
     let sign = (h & 0x8000u) << 16u;
     let mantissa = h & 0x3ffu;
@@ -8,7 +8,7 @@ fn num(h: u32) -> f32 {
         return bitcast<f32>(sign | 0x7f800000u | quiet | (mantissa << 13u));
     }
     if (exponent == 0u) {
-        // A multiple of 2^-24, which 32 bits hold as a plain number.
+        // A subnormal number is a multiple of 2^-24, which is a normal number in 32 bits.
         return bitcast<f32>(sign | bitcast<u32>(f32(mantissa) * 5.9604644775390625e-8));
     }
     return bitcast<f32>(sign | ((exponent + 112u) << 23u) | (mantissa << 13u));
@@ -25,7 +25,7 @@ fn raw(x: f32) -> u32 {
         return sign | ((rounded - 0x38000000u) >> 13u);
     }
     if (size <= 0x33000000u) { return sign; }
-    // Below the plain ones: a multiple of 2^-24.
+    // The result is subnormal: a multiple of 2^-24.
     let shift = 126u - (size >> 23u);
     let mantissa = (size & 0x7fffffu) | 0x800000u;
     let whole = mantissa >> shift;

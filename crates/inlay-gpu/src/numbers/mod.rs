@@ -1,51 +1,67 @@
-//! The fifteen element types in WGSL: how each is read and written, and what it is computed in.
+//! The fifteen element types in WGSL: how each is loaded and stored, and the numbers that it is
+//! computed in.
+//!
+//! `N` is the type of the numbers and `W` its bits as words, with `wide_num` and `wide_raw` between
+//! them. `num` and `raw` convert between a stored element and `N`. `M` is the sum of a mean. Types
+//! without an order lack `less` and what needs it, so that a kernel that compares them is refused.
 
 use inlay_core::DType;
 
-use crate::shader::Kernel;
+use crate::shader::{Kernel, Wgsl, wgsl, wgsl_file};
 
-const PAIRS: &str = include_str!("pairs.wgsl");
+/// Integers of 64 and 128 bits.
+pub(crate) const PAIRS: &Wgsl = wgsl_file!("pairs.wgsl");
+const SCALAR: &Wgsl = wgsl_file!("scalar.wgsl");
+const WHOLE: &Wgsl = wgsl_file!("whole.wgsl");
+const FLOAT: &Wgsl = wgsl_file!("float.wgsl");
+const COMPLEX: &Wgsl = wgsl_file!("complex.wgsl");
+const ORDER: &Wgsl = wgsl_file!("order.wgsl");
 
-/// In what a dtype is computed: its name, its text, the order's text, and its bytes.
-fn class(dtype: DType) -> (&'static str, &'static str, &'static str, usize) {
-    let (order, no_order) = (include_str!("order.wgsl"), include_str!("no_order.wgsl"));
+/// The texts of the numbers that a dtype is computed in, beside [`PAIRS`].
+fn arithmetic(dtype: DType) -> &'static [&'static Wgsl] {
     match dtype {
-        DType::Bool => ("bool", include_str!("bool.wgsl"), order, 4),
-        DType::U8 | DType::U16 | DType::U32 => ("u32", include_str!("u32.wgsl"), order, 4),
-        DType::I8 | DType::I16 | DType::I32 => ("i32", include_str!("i32.wgsl"), order, 4),
-        DType::U64 | DType::I64 => ("int64", include_str!("int64.wgsl"), order, 8),
-        DType::F16 | DType::BF16 | DType::F32 => ("f32", include_str!("f32.wgsl"), order, 4),
-        DType::F64 => ("f64", include_str!("f64.wgsl"), order, 8),
-        DType::C64 => ("c64", include_str!("c64.wgsl"), no_order, 8),
-        DType::C128 => ("c128", include_str!("c128.wgsl"), no_order, 16),
+        DType::Bool => const { &[WHOLE, SCALAR, ORDER, wgsl_file!("bool.wgsl")] },
+        DType::U8 | DType::U16 | DType::U32 => {
+            const { &[WHOLE, SCALAR, ORDER, wgsl_file!("u32.wgsl")] }
+        }
+        DType::I8 | DType::I16 | DType::I32 => {
+            const { &[WHOLE, SCALAR, ORDER, wgsl_file!("i32.wgsl")] }
+        }
+        DType::U64 | DType::I64 => const { &[WHOLE, ORDER, wgsl_file!("int64.wgsl")] },
+        DType::F16 | DType::BF16 | DType::F32 => {
+            const { &[FLOAT, SCALAR, ORDER, wgsl_file!("f32.wgsl")] }
+        }
+        DType::F64 => const { &[FLOAT, SCALAR, ORDER, wgsl_file!("f64.wgsl")] },
+        DType::C64 => const { &[COMPLEX, wgsl_file!("c64.wgsl")] },
+        DType::C128 => const { &[COMPLEX, wgsl_file!("c128.wgsl")] },
     }
 }
 
-/// Bytes of what a dtype is computed in.
+/// The text that converts between stored elements and numbers.
+fn encoding(dtype: DType) -> &'static Wgsl {
+    match dtype {
+        DType::Bool => wgsl_file!("as_bool.wgsl"),
+        DType::U8 => wgsl_file!("as_u8.wgsl"),
+        DType::U16 => wgsl_file!("as_u16.wgsl"),
+        DType::I8 => wgsl_file!("as_i8.wgsl"),
+        DType::I16 => wgsl_file!("as_i16.wgsl"),
+        DType::F16 => wgsl_file!("as_f16.wgsl"),
+        DType::BF16 => wgsl_file!("as_bf16.wgsl"),
+        DType::I64 => wgsl!(include_str!("as_wide.wgsl"), include_str!("i64.wgsl")),
+        DType::U64 => wgsl!(include_str!("as_wide.wgsl"), include_str!("u64.wgsl")),
+        _ => wgsl_file!("as_wide.wgsl"),
+    }
+}
+
+/// Bytes of the numbers that a dtype is computed in.
 pub(crate) fn wide_size(dtype: DType) -> usize {
-    class(dtype).3
-}
-
-fn encoding(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Bool => include_str!("as_bool.wgsl"),
-        DType::U8 => include_str!("as_u8.wgsl"),
-        DType::U16 => include_str!("as_u16.wgsl"),
-        DType::I8 => include_str!("as_i8.wgsl"),
-        DType::I16 => include_str!("as_i16.wgsl"),
-        DType::F16 => include_str!("as_f16.wgsl"),
-        DType::BF16 => include_str!("as_bf16.wgsl"),
-        DType::I64 => concat!(include_str!("as_wide.wgsl"), include_str!("i64.wgsl")),
-        DType::U64 => concat!(include_str!("as_wide.wgsl"), include_str!("u64.wgsl")),
-        _ => include_str!("as_wide.wgsl"),
-    }
+    dtype.size().max(4)
 }
 
 impl Kernel<'_> {
-    /// Lets the body compute with numbers of `dtype`: `num` and `raw` for elements, `N` and what is
-    /// done with it.
-    pub(crate) fn numbers(self, dtype: DType) -> Self {
-        let (name, text, order, _) = class(dtype);
-        self.with("", PAIRS).with(name, text).with("", order).with(dtype.name(), encoding(dtype))
+    /// Lets the body compute with elements of `dtype`.
+    pub(crate) fn computes_in(mut self, dtype: DType) -> Self {
+        self = self.with(PAIRS).with(encoding(dtype));
+        arithmetic(dtype).iter().fold(self, |kernel, text| kernel.with(text))
     }
 }

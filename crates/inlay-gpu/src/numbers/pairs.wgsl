@@ -1,4 +1,4 @@
-// Integers of 64 and 128 bits, as words from the lowest on; they wrap.
+// 64-bit and 128-bit integers as words, lowest first. They wrap.
 
 fn pair_add(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     let low = a.x + b.x;
@@ -7,7 +7,7 @@ fn pair_add(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 
 fn pair_neg(a: vec2<u32>) -> vec2<u32> { return pair_add(~a, vec2<u32>(1u, 0u)); }
 
-// The whole product of two words.
+// The 64-bit product of two words.
 fn word_mul(a: u32, b: u32) -> vec2<u32> {
     let low = (a & 0xffffu) * (b & 0xffffu);
     let left = (a >> 16u) * (b & 0xffffu);
@@ -28,7 +28,7 @@ fn pair_less(a: vec2<u32>, b: vec2<u32>) -> bool {
 
 fn pair_equal(a: vec2<u32>, b: vec2<u32>) -> bool { return a.x == b.x && a.y == b.y; }
 
-// Shifts by up to 64 bits, and by more.
+// Shifts. By 64 bits or more, the result is 0.
 fn pair_shl(a: vec2<u32>, by: u32) -> vec2<u32> {
     if (by == 0u) { return a; }
     if (by >= 64u) { return vec2<u32>(0u, 0u); }
@@ -52,11 +52,11 @@ fn quad_add(a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
 
 fn quad_neg(a: vec4<u32>) -> vec4<u32> { return quad_add(~a, vec4<u32>(1u, 0u, 0u, 0u)); }
 
-// The low half of a signed number divided by a count, rounded down.
+// A signed number divided by a count, rounded down. The result is the low half of the quotient.
 fn quad_floor(sum: vec4<u32>, count: u32) -> vec2<u32> {
     let negative = (sum.w >> 31u) == 1u;
     var rest = sum;
-    // Down for a negative number is up for its opposite.
+    // Rounding a negative number down is rounding its absolute value up.
     if (negative) { rest = quad_add(quad_neg(sum), vec4<u32>(count - 1u, 0u, 0u, 0u)); }
     var quotient = vec4<u32>(0u);
     var left = 0u;

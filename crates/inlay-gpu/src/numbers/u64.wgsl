@@ -1,4 +1,4 @@
-// Without a sign they are in the order of their words.
+// Unsigned 64-bit integers compare as they are.
 fn ordered(a: N) -> N { return a; }
 fn least() -> N { return vec2<u32>(0u, 0u); }
 fn most() -> N { return vec2<u32>(0xffffffffu, 0xffffffffu); }

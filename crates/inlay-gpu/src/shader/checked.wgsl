@@ -1,3 +1,3 @@
-// Nothing is written once a check has failed.
+// The kernel writes nothing if a check of the batch has failed.
 @group(0) @binding(0) var<uniform> S: vec4<u32>;
 fn failed() -> bool { return S.x != 0u; }

@@ -1,5 +1,6 @@
-// A check tells of the first position that is wrong, and nothing is written from then on. It goes on
-// itself: an earlier position may be another thread's.
+// Each check has a word of the status, which becomes the first position that is wrong. Word 0 says
+// that some check has failed. All threads of a check go on, because another thread may find an
+// earlier position.
 @group(0) @binding(0) var<storage, read_write> S: array<atomic<u32>>;
 fn failed() -> bool { return false; }
 fn wrong_at(slot: u32, position: u32) {

@@ -1,8 +1,8 @@
-// One thread writes each element.
+// Driver for dense destinations: one thread for each element.
 
-// Where an element is written.
-fn here(i: u32) -> u32 { return first() + i; }
+// The element of `to` that result `i` is written to.
+fn address(i: u32) -> u32 { return first_word() + i; }
 
 fn work(i: u32) {
-    if (keep(i)) { set_to(here(i), value(i)); }
+    if (keep(i)) { set_to(address(i), value(i)); }
 }

@@ -1,18 +1,18 @@
-// What every kernel begins with: its parameters and its thread's number.
+// The beginning of every kernel: parameters and thread numbers.
 
 @group(0) @binding(1) var<uniform> U: array<vec4<u32>, PARAMS>;
 
 const GROUP: u32 = 256u;
 
-// The number of a thread in a grid of two dimensions.
+// The number of a thread in a two-dimensional grid of workgroups.
 fn thread(group: vec3<u32>, groups: vec3<u32>, local: u32) -> u32 {
     return (group.y * groups.x + group.x) * GROUP + local;
 }
 
 fn threads() -> u32 { return U[0].x; }
 
-// How many elements the destination has.
+// The number of elements of the destination.
 fn elements() -> u32 { return U[0].y; }
 
-// Words of the kernel's own.
-fn own(k: u32) -> u32 { return U[(k + 2u) >> 2u][(k + 2u) & 3u]; }
+// A parameter word of the body.
+fn param(k: u32) -> u32 { return U[(k + 2u) >> 2u][(k + 2u) & 3u]; }

@@ -1,4 +1,4 @@
-// A thread for each number below `threads()`.
+// Calls `work(i)` for each `i` below `threads()`.
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) group: vec3<u32>,

@@ -1,8 +1,4 @@
-// One thread writes each element, wherever it lies.
-
-// Where an element is written.
-fn here(i: u32) -> u32 { return place(i); }
-
+// Driver for elements at any address: one thread for each element.
 fn work(i: u32) {
-    if (keep(i)) { put_to(here(i), value(i)); }
+    if (keep(i)) { put_to(address(i), value(i)); }
 }

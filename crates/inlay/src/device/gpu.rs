@@ -1,5 +1,4 @@
-//! The GPU's side of the seam: views of arrays, and what to say of values that its kernels find
-//! wrong.
+//! Calls of the GPU's kernels: makes views of arrays, and the errors of checks that fail on the device.
 
 use inlay_core::{Arithmetic, Combine, Comparison, Error, Fold, Layout, Result, Triangle, Unary};
 use inlay_cpu::Element;
@@ -41,14 +40,14 @@ pub(super) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
     parts.iter().try_for_each(|(region, from)| kernels::copy(part(to, region), view(from)))
 }
 
-/// A contiguous copy of an array of the CPU's.
+/// A contiguous copy on the GPU of an array on the CPU.
 pub(super) fn upload(op: &'static str, array: &Array) -> Result<Array> {
     let to = Array::on(Device::Gpu, op, array.dtype, array.shape())?;
     store_bytes(&to, &cpu::load_bytes(array)?)?;
     Ok(to)
 }
 
-/// A contiguous copy on the CPU, once all that was recorded is done.
+/// A contiguous copy on the CPU. Submits the batch and waits for it.
 pub(super) fn download(op: &'static str, array: &Array) -> Result<Array> {
     let to = Array::on(Device::Cpu, op, array.dtype, array.shape())?;
     cpu::store_bytes(&to, &load_bytes(array)?)?;
@@ -57,7 +56,8 @@ pub(super) fn download(op: &'static str, array: &Array) -> Result<Array> {
 
 // Rows and elements
 
-/// Says which value of the index is out of range as the CPU does, which sees it again.
+/// Makes the same error as the CPU for an index that is out of range: copies it there and checks it
+/// again.
 fn explain(
     op: &'static str,
     arg: &'static str,
@@ -163,7 +163,7 @@ pub(super) fn triangle_indices(
     shape: (usize, usize),
     offset: i64,
 ) -> Result<()> {
-    // A triangle of few entries may be part of a matrix that no kernel can count.
+    // The matrix may have more rows or columns than a kernel can count, even if the triangle is small.
     if shape.0.max(shape.1) >= u32::MAX as usize {
         let host = Array::on(Device::Cpu, "triangle_indices", to.dtype, to.shape())?;
         cpu::triangle_indices(&host, triangle, shape, offset)?;
@@ -268,7 +268,7 @@ pub(super) fn load<T: Element>(from: &Array) -> Result<Vec<T>> {
 
 pub(super) fn load_bytes(from: &Array) -> Result<Vec<u8>> {
     let len = from.layout.numel().saturating_mul(from.dtype.size());
-    // A copy is recorded, so that it needs a scope where there is none.
+    // A strided array is copied first, and the copy must be recorded in the same scope.
     let bytes = scope(|| {
         if from.is_contiguous() && from.layout.offset() == 0 {
             return inlay_gpu::load(from.buffer.gpu(), len);

@@ -1,0 +1,5 @@
+// Numbers that are one WGSL scalar.
+fn conj(a: N) -> N { return a; }
+fn equal(a: N, b: N) -> bool { return a == b; }
+fn less(a: N, b: N) -> bool { return a < b; }
+fn less_equal(a: N, b: N) -> bool { return a <= b; }
