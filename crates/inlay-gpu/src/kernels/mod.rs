@@ -24,7 +24,7 @@ pub use copy::copy;
 pub use elements::{gather_elements, scatter_elements, winning_elements};
 pub use fold::fold;
 pub use mask::{Bits, compress, expand};
-pub use pointwise::{arithmetic, cast, compare, select, unary};
+pub use pointwise::{arithmetic, blend, cast, compare, unary};
 pub use positions::{Positions, neighbours};
 pub use products::{products_of_all, products_of_others};
 pub use rows::{gather_rows, scatter_rows};

@@ -98,7 +98,7 @@ pub fn compare(op: Comparison, to: View<'_>, a: View<'_>, b: View<'_>) -> Result
 ///
 /// # Errors
 /// Views that don't fit; a device that is lost or refuses the call.
-pub fn select(to: View<'_>, condition: View<'_>, a: View<'_>, b: Option<View<'_>>) -> Result<()> {
+pub fn blend(to: View<'_>, condition: View<'_>, a: View<'_>, b: Option<View<'_>>) -> Result<()> {
     let op = "select";
     expect::dtype(op, "condition", condition, DType::Bool)?;
     expect::shape(op, "condition", condition.layout.shape(), to.layout.shape())?;

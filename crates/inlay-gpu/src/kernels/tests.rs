@@ -59,7 +59,7 @@ fn record_all(dtype: DType, make: fn(DType, &[usize]) -> Tensor) -> Result<()> {
     for base in [None, Some(b)] {
         kernels::scatter_rows("test", to, base, 0, &rows, a, Combine::Assign)?;
         kernels::scatter_elements("test", to, base, 0, &elements, a, Combine::Assign)?;
-        kernels::select(to, truth, a, base)?;
+        kernels::blend(to, truth, a, base)?;
     }
     kernels::keep_triangle(to, a, Triangle::Lower, 0)?;
     let mask = make(DType::Bool, &ROWS);
@@ -202,7 +202,7 @@ fn views_that_do_not_fit_are_refused() {
         ),
         ("shape of b", kernels::arithmetic(add, to, from, short)),
         ("dtype of a result", kernels::compare(Comparison::Less, to, from, from)),
-        ("condition", kernels::select(to, from, from, None)),
+        ("condition", kernels::blend(to, from, from, None)),
         ("axis", kernels::gather_rows(to, from, 2, &rows)),
         ("rows", kernels::gather_rows(to, short, 0, &wide)),
         ("axis of positions", kernels::gather_rows(to, from, 0, &wide)),

@@ -3,7 +3,7 @@
 //! Each function locks the memory it uses, in the order of addresses so that two calls can't wait
 //! for each other, and hands views to the kernel.
 
-use inlay_core::{Arithmetic, Combine, Comparison, DType, Fold, Layout, Result, Triangle, Unary};
+use inlay_core::{Combine, DType, Layout, Result, Triangle};
 pub(super) use inlay_cpu::kernels::{Bits, Positions};
 use inlay_cpu::memory::{ReadGuard, Rest, WriteGuard};
 use inlay_cpu::{Buffer, Dst, Element, Src, kernels};
@@ -111,7 +111,8 @@ fn read<const N: usize, R>(
 
 /// Calls `work` with views of `target`, of `base` unless the target holds it already, and of
 /// `sources`.
-fn write<const N: usize, R>(
+#[inline]
+pub(super) fn write<const N: usize, R>(
     target: &Array,
     base: Option<&Array>,
     sources: [&Array; N],
@@ -125,10 +126,6 @@ fn write<const N: usize, R>(
 }
 
 // Copies
-
-pub(super) fn copy(to: &Array, from: &Array) -> Result<()> {
-    write(to, None, [from], |dst, _, [src]| kernels::copy(dst, src))
-}
 
 pub(super) fn copy_over(
     to: &Array,
@@ -174,10 +171,6 @@ pub(super) fn positions(
     size: usize,
 ) -> Result<Positions> {
     read([index], |[src]| Positions::read(op, arg, src, axis, size))
-}
-
-pub(super) fn gather_rows(to: &Array, from: &Array, axis: usize, index: &Positions) -> Result<()> {
-    write(to, None, [from], |dst, _, [src]| kernels::gather_rows(dst, src, axis, index))
 }
 
 pub(super) fn scatter_rows(
@@ -242,15 +235,6 @@ pub(super) fn scatter_elements(
     kernels::scatter_elements(dst, base, axis, index, entries, updates, combine)
 }
 
-pub(super) fn winning_elements(
-    to: &Array,
-    index: &Positions,
-    axis: usize,
-    places: usize,
-) -> Result<()> {
-    write(to, None, [], |dst, _, []| kernels::winning_elements(dst, index, axis, places))?
-}
-
 /// Fails unless each of `from` names an earlier row (backwards: a later one), or none.
 pub(super) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) -> Result<()> {
     let count = from.values().len();
@@ -276,14 +260,6 @@ pub(super) fn bits(mask: &Array) -> Result<Bits> {
     read([mask], |[src]| Bits::read(src))
 }
 
-pub(super) fn expand(to: &Array, base: Option<&Array>, bits: &Bits, source: &Array) -> Result<()> {
-    write(to, base, [source], |dst, base, [source]| kernels::expand(dst, base, bits, source))
-}
-
-pub(super) fn compress(to: &Array, from: &Array, bits: &Bits) -> Result<()> {
-    write(to, None, [from], |dst, _, [src]| kernels::compress(dst, src, bits))
-}
-
 // Triangles
 
 pub(super) fn triangle_indices(
@@ -297,77 +273,7 @@ pub(super) fn triangle_indices(
     })
 }
 
-pub(super) fn keep_triangle(
-    to: &Array,
-    from: &Array,
-    triangle: Triangle,
-    offset: i64,
-) -> Result<()> {
-    write(to, None, [from], |dst, _, [src]| kernels::keep_triangle(dst, src, triangle, offset))
-}
-
-// Element by element
-
-pub(super) fn arithmetic(op: Arithmetic, to: &Array, a: &Array, b: &Array) -> Result<()> {
-    write(to, None, [a, b], |dst, _, [a, b]| kernels::arithmetic(op, dst, a, b))
-}
-
-pub(super) fn unary(op: Unary, to: &Array, a: &Array) -> Result<()> {
-    write(to, None, [a], |dst, _, [a]| kernels::unary(op, dst, a))
-}
-
-pub(super) fn compare(op: Comparison, to: &Array, a: &Array, b: &Array) -> Result<()> {
-    write(to, None, [a, b], |dst, _, [a, b]| kernels::compare(op, dst, a, b))
-}
-
-pub(super) fn select(to: &Array, condition: &Array, a: &Array, b: Option<&Array>) -> Result<()> {
-    write(to, b, [condition, a], |dst, b, [condition, a]| kernels::blend(dst, condition, a, b))
-}
-
-pub(super) fn cast(to: &Array, from: &Array) -> Result<()> {
-    write(to, None, [from], |dst, _, [src]| kernels::cast(dst, src))
-}
-
 // Reductions
-
-pub(super) fn fold(how: Fold, to: &Array, from: &Array, over: &[bool]) -> Result<()> {
-    write(to, None, [from], |dst, _, [src]| kernels::fold(how, dst, src, over))?
-}
-
-pub(super) fn scan_rows(
-    to: &Array,
-    a: &Array,
-    c: &Array,
-    axis: usize,
-    from: &Positions,
-    backwards: bool,
-) -> Result<()> {
-    write(to, None, [a, c], |dst, _, [a, c]| kernels::scan_rows(dst, a, c, axis, from, backwards))
-}
-
-pub(super) fn products_of_others(
-    to: &Array,
-    g: &Array,
-    x: &Array,
-    first: Option<&Array>,
-    axis: usize,
-    index: &Positions,
-) -> Result<()> {
-    let own = first.is_some();
-    write(to, None, [g, x, first.unwrap_or(g)], |dst, _, [g, x, first]| {
-        kernels::products_of_others(dst, g, x, own.then_some(first), axis, index)
-    })?
-}
-
-pub(super) fn products_of_all(
-    to: &Array,
-    g: &Array,
-    x: &Array,
-    axis: usize,
-    index: &Positions,
-) -> Result<()> {
-    write(to, None, [g, x], |dst, _, [g, x]| kernels::products_of_all(dst, g, x, axis, index))?
-}
 
 pub(super) fn neighbours(
     to: &Array,

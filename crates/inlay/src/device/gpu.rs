@@ -9,7 +9,7 @@ use inlay_gpu::{View, scope};
 use super::{Device, Elements, Index, cpu};
 use crate::array::Array;
 
-fn view(array: &Array) -> View<'_> {
+pub(super) fn view(array: &Array) -> View<'_> {
     View { buffer: array.buffer.gpu(), layout: &array.layout, dtype: array.dtype }
 }
 
@@ -20,10 +20,6 @@ fn part<'a>(array: &'a Array, layout: &'a Layout) -> View<'a> {
 
 // Copies
 
-pub(super) fn copy(to: &Array, from: &Array) -> Result<()> {
-    kernels::copy(view(to), view(from))
-}
-
 pub(super) fn copy_over(
     to: &Array,
     base: Option<&Array>,
@@ -31,7 +27,7 @@ pub(super) fn copy_over(
     source: &Array,
 ) -> Result<()> {
     if let Some(base) = base {
-        copy(to, base)?;
+        kernels::copy(view(to), view(base))?;
     }
     kernels::copy(part(to, region), view(source))
 }
@@ -93,10 +89,6 @@ pub(super) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) 
     from.expect_chain(backwards, Box::new(move |_| super::kernels::broken_chain(op)))
 }
 
-pub(super) fn gather_rows(to: &Array, from: &Array, axis: usize, index: &Positions) -> Result<()> {
-    kernels::gather_rows(view(to), view(from), axis, index)
-}
-
 pub(super) fn scatter_rows(
     to: &Array,
     base: Option<&Array>,
@@ -132,27 +124,10 @@ pub(super) fn scatter_elements(
     kernels::scatter_elements(op, view(to), base.map(view), axis, &index, view(values), combine)
 }
 
-pub(super) fn winning_elements(
-    to: &Array,
-    index: &Positions,
-    axis: usize,
-    places: usize,
-) -> Result<()> {
-    kernels::winning_elements(view(to), index, axis, places)
-}
-
 // Masks
 
 pub(super) fn bits(mask: &Array) -> Result<Bits> {
     Bits::read(view(mask))
-}
-
-pub(super) fn expand(to: &Array, base: Option<&Array>, bits: &Bits, source: &Array) -> Result<()> {
-    kernels::expand(view(to), base.map(view), bits, view(source))
-}
-
-pub(super) fn compress(to: &Array, from: &Array, bits: &Bits) -> Result<()> {
-    kernels::compress(view(to), view(from), bits)
 }
 
 // Triangles
@@ -170,84 +145,6 @@ pub(super) fn triangle_indices(
         return store_bytes(to, &cpu::load_bytes(&host)?);
     }
     kernels::triangle_indices(view(to), triangle, shape, offset)
-}
-
-pub(super) fn keep_triangle(
-    to: &Array,
-    from: &Array,
-    triangle: Triangle,
-    offset: i64,
-) -> Result<()> {
-    kernels::keep_triangle(view(to), view(from), triangle, offset)
-}
-
-// Element by element
-
-pub(super) fn arithmetic(op: Arithmetic, to: &Array, a: &Array, b: &Array) -> Result<()> {
-    kernels::arithmetic(op, view(to), view(a), view(b))
-}
-
-pub(super) fn unary(op: Unary, to: &Array, a: &Array) -> Result<()> {
-    kernels::unary(op, view(to), view(a))
-}
-
-pub(super) fn compare(op: Comparison, to: &Array, a: &Array, b: &Array) -> Result<()> {
-    kernels::compare(op, view(to), view(a), view(b))
-}
-
-pub(super) fn select(to: &Array, condition: &Array, a: &Array, b: Option<&Array>) -> Result<()> {
-    kernels::select(view(to), view(condition), view(a), b.map(view))
-}
-
-pub(super) fn cast(to: &Array, from: &Array) -> Result<()> {
-    kernels::cast(view(to), view(from))
-}
-
-// Reductions
-
-pub(super) fn fold(how: Fold, to: &Array, from: &Array, over: &[bool]) -> Result<()> {
-    kernels::fold(how, view(to), view(from), over)
-}
-
-pub(super) fn scan_rows(
-    to: &Array,
-    a: &Array,
-    c: &Array,
-    axis: usize,
-    from: &Positions,
-    backwards: bool,
-) -> Result<()> {
-    kernels::scan_rows(view(to), view(a), view(c), axis, from, backwards)
-}
-
-pub(super) fn products_of_others(
-    to: &Array,
-    g: &Array,
-    x: &Array,
-    first: Option<&Array>,
-    axis: usize,
-    index: &Positions,
-) -> Result<()> {
-    kernels::products_of_others(view(to), view(g), view(x), first.map(view), axis, index)
-}
-
-pub(super) fn products_of_all(
-    to: &Array,
-    g: &Array,
-    x: &Array,
-    axis: usize,
-    index: &Positions,
-) -> Result<()> {
-    kernels::products_of_all(view(to), view(g), view(x), axis, index)
-}
-
-pub(super) fn neighbours(
-    to: &Array,
-    index: &Positions,
-    places: usize,
-    backwards: bool,
-) -> Result<()> {
-    kernels::neighbours(view(to), index, places, backwards)
 }
 
 // Values in and out

@@ -1,4 +1,4 @@
-//! The kernels beyond copies, each called where its arrays are.
+//! The list of kernels that a device has, each called where its arrays are.
 
 use inlay_core::{
     Arithmetic, Combine, Comparison, DType, Error, Fold, Layout, Result, Triangle, Unary,
@@ -24,18 +24,129 @@ pub(crate) enum Bits {
     Gpu(gpu::Bits),
 }
 
-/// Calls a function where `$by`, which is among its arguments, is.
-macro_rules! by {
-    ($by:ident: $kind:ident, $function:ident($($arg:expr),*)) => {
-        match $by {
-            $kind::Cpu($by) => cpu::$function($($arg),*),
+/// What a kernel returns: nothing, or a result.
+trait Done {
+    fn done(self) -> Result<()>;
+}
+
+impl Done for () {
+    fn done(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Done for Result<()> {
+    fn done(self) -> Result<()> {
+        self
+    }
+}
+
+/// The list. Both device crates have a function of each name.
+///
+/// In brackets stand the arrays: the target; a base, if there is one; the sources. Then come the other
+/// arguments, and behind `=` the order in which the kernels take them all. On the CPU the arrays are
+/// locked and become views; on a GPU they become views of its buffers. A kernel runs where its target
+/// is, or where an argument that only one device has is (`by`).
+macro_rules! kernels {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident[$to:ident $(, base $base:ident)?; $($source:ident),*]
+        ($($arg:ident: $type:ty),*) $(by $by:ident: $kind:ident)? = ($($order:ident),*);
+    )*) => { $(
+        $(#[$doc])*
+        #[inline]
+        pub(crate) fn $name(
+            $to: &Array,
+            $($base: Option<&Array>,)?
+            $($source: &Array,)*
+            $($arg: $type,)*
+        ) -> Result<()> {
+            kernels!(@where [$($by $kind)?] $to {
+                cpu::write($to, kernels!(@base $($base)?), [$($source),*], |$to, base, [$($source),*]| {
+                    $(let $base = base;)?
+                    let _ = base;
+                    inlay_cpu::kernels::$name($($order),*).done()
+                })?
+            } {
+                let $to = gpu::view($to);
+                $(let $base = $base.map(gpu::view);)?
+                $(let $source = gpu::view($source);)*
+                inlay_gpu::kernels::$name($($order),*)
+            })
+        }
+    )* };
+    (@base) => { None };
+    (@base $base:ident) => { $base };
+    (@where [] $to:ident { $($cpu:tt)* } { $($gpu:tt)* }) => {
+        match &$to.buffer {
+            Buffer::Cpu(_) => { $($cpu)* }
             #[cfg(feature = "gpu")]
-            $kind::Gpu($by) => gpu::$function($($arg),*),
+            Buffer::Gpu(_) => { $($gpu)* }
+        }
+    };
+    (@where [$by:ident $kind:ident] $to:ident { $($cpu:tt)* } { $($gpu:tt)* }) => {
+        match $by {
+            $kind::Cpu($by) => { $($cpu)* }
+            #[cfg(feature = "gpu")]
+            $kind::Gpu($by) => { $($gpu)* }
         }
     };
 }
 
-// Rows and elements
+kernels! {
+    /// `to = from`.
+    copy[to; from]() = (to, from);
+
+    /// `to = from`, in the dtype of `to`.
+    cast[to; from]() = (to, from);
+
+    /// `to = a (op) b`.
+    arithmetic[to; a, b](op: Arithmetic) = (op, to, a, b);
+
+    /// `to = op(a)`.
+    unary[to; a](op: Unary) = (op, to, a);
+
+    /// `to = a (op) b`, as bool.
+    compare[to; a, b](op: Comparison) = (op, to, a, b);
+
+    /// `to = if condition { a } else { b }`; without `b`, `to` keeps what it has.
+    blend[to, base b; condition, a]() = (to, condition, a, b);
+
+    /// `to` is the fold of `from` over the axes for which `over` is true.
+    fold[to; from](how: Fold, over: &[bool]) = (how, to, from, over);
+
+    /// `to` is the triangle of `from`, and 0 beside it.
+    keep_triangle[to; from](triangle: Triangle, offset: i64) = (to, from, triangle, offset);
+
+    /// `to = base`, but the k-th true place takes the k-th element of the contiguous `source`.
+    expand[to, base base; source](bits: &Bits) by bits: Bits = (to, base, bits, source);
+
+    /// `to` takes the true places of `from` in order.
+    compress[to; from](bits: &Bits) by bits: Bits = (to, from, bits);
+
+    /// `to[i] = from[index[i]]` along `axis`.
+    gather_rows[to; from](axis: usize, index: &Positions) by index: Positions
+        = (to, from, axis, index);
+
+    /// Whether each entry is the last one along `axis` that names its one of `places`, as bool to `to`.
+    winning_elements[to;](index: &Positions, axis: usize, places: usize) by index: Positions
+        = (to, index, axis, places);
+
+    /// `to[i] = a[i] + c[i] * to[from[i]]` along `axis`.
+    scan_rows[to; a, c](axis: usize, from: &Positions, backwards: bool) by from: Positions
+        = (to, a, c, axis, from, backwards);
+
+    /// `to[i]` is the gradient `g` of the place of row `i`, times all factors of the place but `x[i]`:
+    /// the other rows of `x`, and `first`.
+    products_of_others[to, base first; g, x](axis: usize, index: &Positions) by index: Positions
+        = (to, g, x, first, axis, index);
+
+    /// `to` is the gradient `g`, times all rows of `x` that name its place.
+    products_of_all[to; g, x](axis: usize, index: &Positions) by index: Positions
+        = (to, g, x, axis, index);
+}
+
+// Kernels that the devices have in different forms.
 
 /// The index, checked against `size` and copied out of reach.
 pub(crate) fn positions(
@@ -63,17 +174,16 @@ pub(crate) fn store_positions(to: &Array, index: &Positions) -> Result<()> {
 
 /// Fails unless each of `from` names an earlier row (backwards: a later one), or their number.
 pub(crate) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) -> Result<()> {
-    by!(from: Positions, expect_chain(op, from, backwards))
+    match from {
+        Positions::Cpu(from) => cpu::expect_chain(op, from, backwards),
+        #[cfg(feature = "gpu")]
+        Positions::Gpu(from) => gpu::expect_chain(op, from, backwards),
+    }
 }
 
 pub(super) fn broken_chain(op: &'static str) -> Error {
     let (got, expected) = ("a row that is not done".into(), "one that is".into());
     Error::Argument { op, arg: "from", got, expected }
-}
-
-/// `to[i] = from[index[i]]` along `axis`.
-pub(crate) fn gather_rows(to: &Array, from: &Array, axis: usize, index: &Positions) -> Result<()> {
-    by!(index: Positions, gather_rows(to, from, axis, index))
 }
 
 /// `to = base; to[index[i]] (combine)= updates[i]` along `axis`.
@@ -113,18 +223,6 @@ pub(crate) fn scatter_elements(
     at!(to, scatter_elements(to, base, axis, index, values, combine))
 }
 
-/// Whether each entry is the last one along `axis` that names its one of `places`, as bool to `to`.
-pub(crate) fn winning_elements(
-    to: &Array,
-    index: &Positions,
-    axis: usize,
-    places: usize,
-) -> Result<()> {
-    by!(index: Positions, winning_elements(to, index, axis, places))
-}
-
-// Masks
-
 /// The mask, counted and copied out of reach.
 pub(crate) fn bits(mask: &Array) -> Result<Bits> {
     match &mask.buffer {
@@ -161,18 +259,6 @@ impl Bits {
     }
 }
 
-/// `to = base`, but the k-th true place takes the k-th element of the contiguous `source`.
-pub(crate) fn expand(to: &Array, base: Option<&Array>, bits: &Bits, source: &Array) -> Result<()> {
-    by!(bits: Bits, expand(to, base, bits, source))
-}
-
-/// `to` takes the true places of `from` in order.
-pub(crate) fn compress(to: &Array, from: &Array, bits: &Bits) -> Result<()> {
-    by!(bits: Bits, compress(to, from, bits))
-}
-
-// Triangles
-
 /// Rows and columns of the triangle's entries, to `to`.
 pub(crate) fn triangle_indices(
     to: &Array,
@@ -183,91 +269,11 @@ pub(crate) fn triangle_indices(
     at!(to, triangle_indices(to, triangle, shape, offset))
 }
 
-/// `to` is the triangle of `from`, and 0 beside it.
-pub(crate) fn keep_triangle(
-    to: &Array,
-    from: &Array,
-    triangle: Triangle,
-    offset: i64,
-) -> Result<()> {
-    at!(to, keep_triangle(to, from, triangle, offset))
-}
-
-// Element by element
-
-/// `to = a (op) b`.
-pub(crate) fn arithmetic(op: Arithmetic, to: &Array, a: &Array, b: &Array) -> Result<()> {
-    at!(to, arithmetic(op, to, a, b))
-}
-
-/// `to = op(a)`.
-pub(crate) fn unary(op: Unary, to: &Array, a: &Array) -> Result<()> {
-    at!(to, unary(op, to, a))
-}
-
-/// `to = a (op) b`, as bool.
-pub(crate) fn compare(op: Comparison, to: &Array, a: &Array, b: &Array) -> Result<()> {
-    at!(to, compare(op, to, a, b))
-}
-
-/// `to = if condition { a } else { b }`; without `b`, `to` keeps what it has.
-pub(crate) fn select(to: &Array, condition: &Array, a: &Array, b: Option<&Array>) -> Result<()> {
-    at!(to, select(to, condition, a, b))
-}
-
-/// `to = from`, in the dtype of `to`.
-fn cast(to: &Array, from: &Array) -> Result<()> {
-    at!(to, cast(to, from))
-}
-
 /// A fresh contiguous copy in another dtype.
 pub(crate) fn to_dtype(op: &'static str, array: &Array, dtype: DType) -> Result<Array> {
     let fresh = Array::on(array.buffer.device(), op, dtype, array.shape())?;
     cast(&fresh, array)?;
     Ok(fresh)
-}
-
-// Reductions
-
-/// `to` is the fold of `from` over the axes for which `over` is true.
-pub(crate) fn fold(how: Fold, to: &Array, from: &Array, over: &[bool]) -> Result<()> {
-    at!(to, fold(how, to, from, over))
-}
-
-/// `to[i] = a[i] + c[i] * to[from[i]]` along `axis`.
-pub(crate) fn scan_rows(
-    to: &Array,
-    a: &Array,
-    c: &Array,
-    axis: usize,
-    from: &Positions,
-    backwards: bool,
-) -> Result<()> {
-    by!(from: Positions, scan_rows(to, a, c, axis, from, backwards))
-}
-
-/// `to[i]` is the gradient `g` of the place of row `i`, times all factors of the place but `x[i]`:
-/// the other rows of `x`, and `first`.
-pub(crate) fn products_of_others(
-    to: &Array,
-    g: &Array,
-    x: &Array,
-    first: Option<&Array>,
-    axis: usize,
-    index: &Positions,
-) -> Result<()> {
-    by!(index: Positions, products_of_others(to, g, x, first, axis, index))
-}
-
-/// `to` is the gradient `g`, times all rows of `x` that name its place.
-pub(crate) fn products_of_all(
-    to: &Array,
-    g: &Array,
-    x: &Array,
-    axis: usize,
-    index: &Positions,
-) -> Result<()> {
-    by!(index: Positions, products_of_all(to, g, x, axis, index))
 }
 
 /// `to[i]` is the entry before or after `i` that names the same of `places`.
@@ -277,5 +283,11 @@ pub(crate) fn neighbours(
     places: usize,
     backwards: bool,
 ) -> Result<()> {
-    by!(index: Positions, neighbours(to, index, places, backwards))
+    match index {
+        Positions::Cpu(index) => cpu::neighbours(to, index, places, backwards),
+        #[cfg(feature = "gpu")]
+        Positions::Gpu(index) => {
+            inlay_gpu::kernels::neighbours(gpu::view(to), index, places, backwards)
+        }
+    }
 }

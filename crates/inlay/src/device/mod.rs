@@ -30,9 +30,9 @@ pub use choice::{
 };
 pub(crate) use inlay_cpu::kernels::{Comb, triangle_largest, triangle_len};
 pub(crate) use kernels::{
-    arithmetic, bits, compare, compress, expand, expect_chain, fold, gather_elements, gather_rows,
-    keep_triangle, neighbours, positions, products_of_all, products_of_others, scan_rows,
-    scatter_elements, scatter_rows, select, store_positions, to_dtype, triangle_indices, unary,
+    arithmetic, bits, blend, compare, compress, copy, expand, expect_chain, fold, gather_elements,
+    gather_rows, keep_triangle, neighbours, positions, products_of_all, products_of_others,
+    scan_rows, scatter_elements, scatter_rows, store_positions, to_dtype, triangle_indices, unary,
     winning_elements,
 };
 
@@ -91,14 +91,8 @@ pub(crate) fn marked<R>(
 
 // Copies
 
-/// `to = from`.
-#[inline]
-pub(crate) fn copy(to: &Array, from: &Array) -> Result<()> {
-    at!(to, copy(to, from))
-}
-
-/// Bytes up to which all of a tensor is copied before a part of it is written, which may have but a `few` of
-/// its elements: that takes less than to find what is to be left out.
+/// Tensors of up to this many bytes are copied whole before a part of them is written: that takes less
+/// time than leaving the part out of the copy. `few` says that the part is small.
 #[inline]
 pub(crate) fn copied_whole(to: &Array, few: bool) -> usize {
     match to.buffer.device() {

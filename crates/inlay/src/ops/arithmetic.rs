@@ -100,7 +100,7 @@ impl Op for Arith {
         let to = a.fresh(op, &inferred.meta)?;
         let (a, b) = (of_dtype(op, a, to.dtype)?, of_dtype(op, b, to.dtype)?);
         let stretched = |array| stretch(op, "x", array, to.shape());
-        device::arithmetic(self.0, &to, &*stretched(&a)?, &*stretched(&b)?)?;
+        device::arithmetic(&to, &*stretched(&a)?, &*stretched(&b)?, self.0)?;
         Ok(to)
     }
 

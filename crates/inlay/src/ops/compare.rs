@@ -113,7 +113,7 @@ impl Op for Compare {
         let op = self.name();
         let to = a.fresh(op, &inferred.meta)?;
         let (a, b) = (stretch(op, "x", a, to.shape())?, stretch(op, "y", b, to.shape())?);
-        device::compare(self.0, &to, &a, &b)?;
+        device::compare(&to, &a, &b, self.0)?;
         Ok(to)
     }
 }

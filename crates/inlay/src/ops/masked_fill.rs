@@ -50,7 +50,7 @@ impl Op for MaskedFill {
         let mask = stretch(op, "mask", mask, x.shape())?;
         let value = stretch(op, "value", value, x.shape())?;
         let (to, base) = out.of(op, x)?;
-        device::select(&to, &mask, &value, base)?;
+        device::blend(&to, base, &mask, &value)?;
         Ok(to)
     }
 

@@ -73,7 +73,7 @@ impl Op for MaskedScatter {
             &contiguous
         };
         let (to, base) = out.of(op, x)?;
-        device::expand(&to, base, &bits, source)?;
+        device::expand(&to, base, source, &bits)?;
         Ok(to)
     }
 

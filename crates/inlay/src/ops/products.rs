@@ -101,7 +101,7 @@ impl Op for Products {
         let first = (self.of == Of::OthersAndOwn).then_some(*first);
         match self.of {
             Of::All => device::products_of_all(&to, g, x, self.axis, &positions)?,
-            _ => device::products_of_others(&to, g, x, first, self.axis, &positions)?,
+            _ => device::products_of_others(&to, first, g, x, self.axis, &positions)?,
         }
         Ok(to)
     }

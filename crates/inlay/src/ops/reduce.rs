@@ -170,7 +170,7 @@ impl Op for Reduction {
                 layout = layout.without_axis(axis);
             }
         }
-        device::fold(self.how, &to.with_layout(layout), x, over)?;
+        device::fold(&to.with_layout(layout), x, self.how, over)?;
         Ok(to)
     }
 

@@ -165,7 +165,7 @@ impl Op for ShrinkTo {
             .map(|(&size, _)| size)
             .collect();
         let to = x.beside(self.name(), x.dtype, &kept)?;
-        device::fold(Fold::Sum, &to, x, &over)?;
+        device::fold(&to, x, Fold::Sum, &over)?;
         reshaped(self.name(), &to, &shape)
     }
 

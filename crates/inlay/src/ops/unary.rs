@@ -42,7 +42,7 @@ impl Op for Pointwise {
 
     fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let to = x.new_like(self.name())?;
-        device::unary(self.0, &to, x)?;
+        device::unary(&to, x, self.0)?;
         Ok(to)
     }
 

@@ -53,7 +53,7 @@ impl Op for Where {
         let to = x.fresh(op, &inferred.meta)?;
         let condition = stretch(op, "condition", condition, to.shape())?;
         let (x, y) = (stretch(op, "x", x, to.shape())?, stretch(op, "y", y, to.shape())?);
-        device::select(&to, &condition, &x, Some(&y))?;
+        device::blend(&to, Some(&y), &condition, &x)?;
         Ok(to)
     }
 
