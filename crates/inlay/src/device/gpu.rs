@@ -1,6 +1,6 @@
 //! Calls of the GPU's kernels: makes views of arrays, and the errors of checks that fail on the device.
 
-use inlay_core::{Arithmetic, Combine, Comparison, Error, Fold, Layout, Result, Triangle, Unary};
+use inlay_core::{Combine, Error, Layout, Result, Triangle};
 use inlay_cpu::Element;
 use inlay_gpu::kernels::{self, Explain};
 pub(super) use inlay_gpu::kernels::{Bits, Positions};
