@@ -319,7 +319,7 @@ fn masks_are_bools_with_a_bit_for_each_element() {
 
     let select = |condition: &Owned, a: &Owned, b: &Owned| {
         with(&f32s(&[6]), [condition, a, b], |dst, [condition, a, b]| {
-            kernels::select(dst, condition, a, Some(b));
+            kernels::blend(dst, condition, a, Some(b));
         });
     };
     select(&mask, &f32s(&[6]), &f32s(&[6]));

@@ -110,6 +110,7 @@ pub(crate) unsafe fn pack(from: *const u8) -> u64 {
 ///
 /// # Safety
 /// None.
+#[expect(clippy::extra_unused_type_parameters, reason = "other architectures use it")]
 #[inline(always)]
 pub(crate) unsafe fn transpose<W: Copy>(_to: *mut u8, _from: *const u8, _step: isize) -> bool {
     false

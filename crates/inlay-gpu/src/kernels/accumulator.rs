@@ -72,8 +72,7 @@ pub(super) fn is_whole(dtype: DType) -> bool {
 impl Kernel<'_> {
     /// Lets the body accumulate elements of `dtype`.
     pub(super) fn accumulates(self, accumulator: &Accumulator, dtype: DType) -> Self {
-        let [acc, join] = accumulator.texts;
-        self.computes_in(dtype).with(acc).with(join)
+        self.computes_in(dtype).with_all(&accumulator.texts)
     }
 
     /// Lets the body make elements of `to` from accumulators.

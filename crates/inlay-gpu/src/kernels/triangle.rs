@@ -1,6 +1,6 @@
 //! Triangles of matrices.
 
-use inlay_core::{DType, Error, Result, Triangle};
+use inlay_core::{Error, Result, Triangle};
 
 use super::expect;
 use crate::View;
@@ -54,7 +54,7 @@ impl RowLengths {
 }
 
 /// Writes the rows and the columns of the triangle's elements to `to`, which has shape
-/// `[2, elements]` and a dtype of 32-bit or 64-bit integers.
+/// `[2, elements]` and an integer dtype.
 ///
 /// # Errors
 /// A view that doesn't fit; a device that is lost or refuses the call.
@@ -68,10 +68,12 @@ pub fn triangle_indices(
     let lengths = RowLengths::new(triangle, rows, cols, offset)?;
     let elements = count(usize::try_from(lengths.total(rows, triangle)).unwrap_or(usize::MAX))?;
     expect::shape(op, "to", to.layout.shape(), &[2, elements as usize])?;
-    let stored = match to.dtype {
-        DType::I64 | DType::U64 => wgsl!("fn stored(v: u32) -> Stored { return Stored(v, 0u); }\n"),
-        DType::I32 | DType::U32 => wgsl!("fn stored(v: u32) -> Stored { return v; }\n"),
-        got => return Err(Error::DType { op, arg: "to", got, expected: "int32 or int64" }),
+    if to.dtype.integer_range().is_none() {
+        return Err(Error::DType { op, arg: "to", got: to.dtype, expected: "an integer" });
+    }
+    let stored = match to.size() {
+        8 => wgsl!("fn stored(v: u32) -> Stored { return Stored(v, 0u); }\n"),
+        _ => wgsl!("fn stored(v: u32) -> Stored { return v; }\n"),
     };
     let RowLengths { before, same, ramp, first, after } = lengths;
     // The first column of an upper triangle in the first row that its diagonal meets.

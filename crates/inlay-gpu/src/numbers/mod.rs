@@ -60,8 +60,7 @@ pub(crate) fn wide_size(dtype: DType) -> usize {
 
 impl Kernel<'_> {
     /// Lets the body compute with elements of `dtype`.
-    pub(crate) fn computes_in(mut self, dtype: DType) -> Self {
-        self = self.with(PAIRS).with(encoding(dtype));
-        arithmetic(dtype).iter().fold(self, |kernel, text| kernel.with(text))
+    pub(crate) fn computes_in(self, dtype: DType) -> Self {
+        self.with_all(&[PAIRS, encoding(dtype)]).with_all(arithmetic(dtype))
     }
 }

@@ -71,6 +71,12 @@ impl<'a> Kernel<'a> {
         self
     }
 
+    /// Adds several texts.
+    pub(crate) fn with_all(mut self, texts: &[&'static Wgsl]) -> Self {
+        self.recipe.texts.extend_from_slice(texts);
+        self
+    }
+
     /// Adds a constant of type u32.
     pub(crate) fn constant(mut self, name: &'static str, value: u32) -> Self {
         self.recipe.constants.push((name, value));

@@ -8,6 +8,8 @@ use smallvec::SmallVec;
 
 use super::operand::Operand;
 
+const FNV_PRIME: u64 = 0x100_0000_01b3;
+
 /// A constant piece of WGSL with a hash that is computed at compile time, so that a launch doesn't
 /// read the text to find its pipeline.
 #[derive(Debug, Eq)]
@@ -21,7 +23,7 @@ impl Wgsl {
         // FNV-1a.
         let (bytes, mut hash, mut at) = (text.as_bytes(), 0xcbf2_9ce4_8422_2325, 0);
         while at < bytes.len() {
-            hash = (hash ^ bytes[at] as u64).wrapping_mul(0x100_0000_01b3);
+            hash = (hash ^ bytes[at] as u64).wrapping_mul(FNV_PRIME);
             at += 1;
         }
         Wgsl { hash, text }
@@ -73,7 +75,7 @@ pub(super) enum Driver {
 }
 
 /// All that shapes the source of a kernel on one device.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Recipe {
     /// For the tools that list shaders; no part of the source.
     pub(super) name: &'static str,
@@ -93,6 +95,25 @@ pub(crate) struct Recipe {
     pub(super) partial: bool,
     /// Whether the body reports what is wrong with `wrong_at`.
     pub(super) checks: bool,
+}
+
+/// A hash of numbers alone, since it is computed for every launch. Names are left to the comparison:
+/// kernels that differ in a name only are rare.
+impl Hash for Recipe {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let texts = self.texts.iter().map(|text| text.hash);
+        let constants = self.constants.iter().map(|(_, value)| u64::from(*value));
+        let operands = self.operands.iter().map(|operand| {
+            operand.size as u64 | (operand.access as u64) << 8 | (operand.windows as u64) << 16
+        });
+        let layouts = self.layouts.iter().map(|(_, axes)| *axes as u64);
+        let flags = u64::from(self.partial) | u64::from(self.checks) << 1;
+        let rest = self.driver as u64 | flags << 8 | (self.plain_params as u64) << 16;
+        let parts = texts.chain(constants).chain(operands).chain(layouts);
+        // As FNV-1a, by words instead of bytes. The rotation lets high bits reach low ones.
+        let mix = |hash: u64, part: u64| (hash ^ part).wrapping_mul(FNV_PRIME).rotate_left(29);
+        state.write_u64(parts.fold(rest, mix));
+    }
 }
 
 impl Recipe {

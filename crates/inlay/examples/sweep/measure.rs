@@ -24,16 +24,16 @@ pub(crate) struct Case {
     pub(crate) call: fn(usize) -> Box<dyn Fn()>,
 }
 
-/// The medians of both strategies at a size.
+/// The times of both strategies at a size: the lower quartile of all, which other processes disturb little.
 struct Point {
     size: usize,
-    medians: [Duration; 2],
+    times: [Duration; 2],
 }
 
 impl Point {
     /// The time of the second strategy by that of the first.
     fn ratio(&self) -> f64 {
-        self.medians[1].as_secs_f64() / self.medians[0].as_secs_f64()
+        self.times[1].as_secs_f64() / self.times[0].as_secs_f64()
     }
 }
 
@@ -44,13 +44,13 @@ pub(crate) fn sweep(case: &Case, time: Duration, short: bool) -> String {
     let sizes = std::iter::successors(Some(*case.sizes.start()), |&size| Some(2 * size));
     let points = sizes.take_while(|&size| size <= last).map(|size| {
         let call = (case.call)(size);
-        Point { size, medians: medians(case.threshold, &*call, time) }
+        Point { size, times: times(case.threshold, &*call, time) }
     });
     table(case, &points.collect::<Vec<_>>())
 }
 
 /// Calls with one strategy and the other in turn, so that what else the machine does hits both.
-fn medians(threshold: &'static Threshold, call: &dyn Fn(), time: Duration) -> [Duration; 2] {
+fn times(threshold: &'static Threshold, call: &dyn Fn(), time: Duration) -> [Duration; 2] {
     let mut times = [vec![], vec![]];
     let start = Instant::now();
     while times[0].len() < 3 || start.elapsed() < time {
@@ -68,7 +68,7 @@ fn medians(threshold: &'static Threshold, call: &dyn Fn(), time: Duration) -> [D
     }
     times.map(|mut times| {
         times.sort_unstable();
-        times[times.len() / 2]
+        times[times.len() / 4]
     })
 }
 
@@ -78,7 +78,7 @@ fn table(case: &Case, points: &[Point]) -> String {
     let _ = writeln!(text, "\n{} = {}: {}", case.threshold.name, readable(now), case.what);
     let _ = writeln!(text, "  {:>8}  {up_to:>22}  {above:>22}  ratio", "size");
     for point in points {
-        let [a, b] = point.medians.map(|time| format!("{:.2} us", time.as_secs_f64() * 1e6));
+        let [a, b] = point.times.map(|time| format!("{:.2} us", time.as_secs_f64() * 1e6));
         let size = readable(point.size);
         let _ = writeln!(text, "  {size:>8}  {a:>22}  {b:>22}  {:.2}", point.ratio());
     }

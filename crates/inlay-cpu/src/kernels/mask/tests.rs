@@ -98,8 +98,7 @@ fn every_choice_is_the_plain_loop() {
                 }
                 let a = random_bytes(&mut random, len * a_step + size + 1);
                 let b = random_bytes(&mut random, len * b_step + size + 1);
-                for (level, fresh) in Level::all().into_iter().flat_map(|s| [(s, true), (s, false)])
-                {
+                for (level, fresh) in Level::all().flat_map(|s| [(s, true), (s, false)]) {
                     let to = random_bytes(&mut random, len * to_step + 9);
                     let mut expected = bytes(&to, 0, to.len());
                     for k in 0..len {
