@@ -39,8 +39,8 @@ use x86_64 as native;
 pub(crate) use level::level;
 pub use level::{Forced, Level, force};
 pub(crate) use native::{
-    Word, dispatch, fence, list_owned, pack, prefetch_first, prefetch_second, stream_lines,
-    transpose, widens_halves,
+    Word, dispatch, fence, list_owned, pack, prefetch_first, prefetch_second, read_places,
+    stream_lines, transpose, widens_halves,
 };
 pub(crate) use simd::Loop;
 pub use simd::Simd;

@@ -44,7 +44,7 @@ macro_rules! kind {
                 type Arrives<'a> = $type;
 
                 #[inline]
-                fn take<'a>(value: Option<&'a Value<'_>>) -> $type {
+                fn take<'a>(value: Option<&'a Value<'_>>) -> Self::Arrives<'a> {
                     match value {
                         $(Some($pattern) => $arrives,)+
                         _ => mismatch(ArgumentKind::$kind),

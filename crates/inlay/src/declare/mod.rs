@@ -204,8 +204,8 @@ impl Operation {
 
     /// The name of the last tensor, which holds what is written.
     pub(crate) fn source(&self) -> &'static str {
-        let tensors = self.arguments.iter().filter(|argument| argument.kind.has_tensors());
-        tensors.last().map_or("x", |source| source.name)
+        let source = self.arguments.iter().rfind(|argument| argument.kind.has_tensors());
+        source.map_or("x", |source| source.name)
     }
 
     /// The name of input `k`, counting tensors only.

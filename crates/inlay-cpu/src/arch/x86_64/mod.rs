@@ -2,6 +2,7 @@
 
 mod listing;
 mod masks;
+mod places;
 mod transpose;
 
 use std::arch::x86_64::{
@@ -16,6 +17,7 @@ use super::simd::Portable;
 use super::{LINE, Level, Loop, Simd, level};
 pub(crate) use listing::list_owned;
 pub(crate) use masks::Word;
+pub(crate) use places::read_places;
 pub(crate) use transpose::transpose;
 
 /// The highest level of the machine.

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use inlay_core::{DType, Layout, Result, Strides, resized};
 
 use super::{AHEAD, AxisIndex, LANES, at, small, tile};
-use crate::arch::{self, LINE, Loop, Simd};
+use crate::arch::{self, LINE};
 use crate::kernels::positions::{Positions, from_front, is_inside};
 use crate::kernels::reducer::prefetch;
 use crate::kernels::rows::Index;
 use crate::number::dispatch_width;
-use crate::once::settle;
+use crate::once::read_once;
 use crate::tuning::SHORT_LANE;
 use crate::view::Target;
 use crate::walk::{Run, Walk};
@@ -140,48 +140,15 @@ const CHUNK: usize = 128;
 /// # Safety
 /// So many entries, `stride` bytes apart, can be read.
 unsafe fn read_places(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { arch::dispatch(ReadPlaces { to, from, stride, size }) }
-}
-
-/// [`read_places`] as a loop that is compiled per level.
-struct ReadPlaces<'a> {
-    to: &'a mut [i64],
-    from: *const i64,
-    stride: isize,
-    size: usize,
-}
-
-impl Loop for ReadPlaces<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    unsafe fn run<S: Simd>(self, _simd: S) -> bool {
+    let (done, mut all) = match stride == ENTRY {
         // SAFETY: the caller's promise.
-        unsafe { read_places_plain(self.to, self.from, self.stride, self.size) }
-    }
-}
-
-/// # Safety
-/// As for [`read_places`].
-#[inline(always)]
-unsafe fn read_places_plain(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
-    // Another thread may change the entries, so a private copy is checked and used. Both loops become
-    // vectors.
-    // SAFETY: the caller's promise.
-    unsafe {
-        if stride == ENTRY {
-            to.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(from.cast(), size_of_val(to));
-        } else {
-            for (k, to) in to.iter_mut().enumerate() {
-                *to = from.byte_offset(k as isize * stride).read_unaligned();
-            }
-        }
-    }
-    settle();
-    let mut all = true;
-    for to in to {
-        let at = from_front(*to, size);
+        true => unsafe { arch::read_places(to, from, size) },
+        false => (0, true),
+    };
+    for (k, to) in to.iter_mut().enumerate().skip(done) {
+        // SAFETY: the caller's promise. Another thread may change the entries: each is loaded once.
+        let value = unsafe { read_once(from.byte_offset(k as isize * stride)) };
+        let at = from_front(value, size);
         let inside = is_inside(at, size);
         all &= inside;
         *to = if inside { at } else { 0 };
@@ -322,10 +289,11 @@ mod tests {
                 let places: Vec<i64> = places.collect();
                 let inside = own.iter().all(|value| (-50..50).contains(value));
                 let step = stride as isize * ENTRY;
-                for read in [read_places, read_places_plain] {
+                for level in arch::Level::all() {
+                    let _forced = arch::force(level);
                     let mut to = vec![-1; len];
                     // SAFETY: so many entries lie inside of the vector.
-                    assert_eq!(unsafe { read(&mut to, values.as_ptr(), step, 50) }, inside);
+                    assert_eq!(unsafe { read_places(&mut to, values.as_ptr(), step, 50) }, inside);
                     assert_eq!(to, places);
                 }
             }
