@@ -124,6 +124,8 @@ __all__ += [
     "greater_than",
     "index_add",
     "index_add_",
+    "index_copy",
+    "index_copy_",
     "index_fill",
     "index_fill_",
     "index_put",

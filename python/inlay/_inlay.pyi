@@ -40,6 +40,8 @@ __all__ = [
     "greater_than",
     "index_add",
     "index_add_",
+    "index_copy",
+    "index_copy_",
     "index_fill",
     "index_fill_",
     "index_put",
@@ -241,6 +243,12 @@ class Tensor:
         self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
     ) -> Tensor: ...
     def index_add_(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_copy(
+        self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+    ) -> Tensor: ...
+    def index_copy_(
         self, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
     ) -> Tensor: ...
     def index_fill(
@@ -503,6 +511,17 @@ def index_add(
     x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
 ) -> Any: ...
 def index_add_(
+    x: _Target, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> _Target: ...
+@overload
+def index_copy(
+    x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Tensor: ...
+@overload
+def index_copy(
+    x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> Any: ...
+def index_copy_(
     x: _Target, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
 ) -> _Target: ...
 @overload

@@ -82,6 +82,10 @@ def index_add(x: Array, index: Array, axis: int, value: Array) -> Array:
     return write(x, writes_of_rows("index_add", x, index, axis, "value", value), "sum", True)
 
 
+def index_copy(x: Array, index: Array, axis: int, value: Array) -> Array:
+    return write(x, writes_of_rows("index_copy", x, index, axis, "value", value), "assign", False)
+
+
 def index_put(x: Array, indices: Sequence[Array], value: Array, accumulate: bool = False) -> Array:
     op = "index_put"
     if not 1 <= len(indices) <= x.ndim:

@@ -78,6 +78,7 @@ registry! {
     flat: helper { CheckedIndex(flat::CheckedIndex) }
     index { SetItem(WriteRegion<index::Basic>), GetItem(region::ReadRegion<index::Basic>) }
     index_add {}
+    index_copy {}
     index_fill { IndexFill(index_fill::IndexFill) }
     index_put {}
     index_select { IndexSelect(IndexSelect) }
