@@ -82,8 +82,8 @@ fn program_of<O: Op>(op: &O, inputs: &[&Tensor]) -> Option<ProgramRef> {
     }
 }
 
-/// The funnel. What a call has in common with every other one stands here. Its two ends are [`run`]
-/// and [`append`].
+/// The funnel. What a call has in common with every other one stands here. It has two ends: [`run`] for
+/// tensors with elements, and a node of a program for symbolic ones.
 #[track_caller]
 #[inline]
 fn call<O: Op>(
@@ -106,49 +106,55 @@ fn call<O: Op>(
         debug_assert_eq!(inferred.meta, metas[0], "{} keeps dtype and shape", op.name());
         expect_target(&op, inputs[0], program.is_some(), record)?;
     }
-    // The edges are taken before the target is told of its new history.
-    let edges =
-        if record { inputs.iter().map(|input| input.edge()).collect() } else { SmallVec::new() };
+    // What is recorded is only made if it is: moving it costs a tenth of a tiny call.
     let saves = if record { op.saves() } else { Saves::NOTHING };
-    match &program {
-        None => {
-            let mut saved = Saved::default();
-            let (result, view) =
-                run(&op, &inferred, inputs, (out, wanted), (record, saves), &mut saved)?;
-            let node = tape(record, op, inferred, metas, edges, result.dtype, saved);
-            Ok(match out {
-                Out::Fresh => Tensor::with_history(result, History::new(node, view)),
-                Out::InPlace => {
-                    node.into_iter().for_each(|node| inputs[0].history().set_node(node));
-                    inputs[0].clone()
-                }
-            })
+    // The edges are taken before the target is told of its new history.
+    let edges = || inputs.iter().map(|input| input.edge()).collect();
+    let Some(program) = &program else {
+        let edges = if record { edges() } else { SmallVec::new() };
+        let mut saved = Saved::default();
+        let result = run(&op, &inferred, inputs, (out, wanted), (record, saves), &mut saved)?;
+        let is_view = O::IS_VIEW
+            && inputs.first().is_some_and(|first| result.buffer.same_as(&first.array().buffer));
+        let view = is_view.then(|| result.buffer.version());
+        if !record {
+            return Ok(match out {
+                Out::Fresh => Tensor::with_history(result, History::of_view(view)),
+                Out::InPlace => inputs[0].clone(),
+            });
         }
-        Some(program) => {
-            let caller = Location::caller();
-            let any = AnyOp::new(op.clone());
-            let id = Arc::clone(program).append(any, inputs, &inferred.meta, caller)?;
-            let of = inputs.first().filter(|_| O::IS_VIEW).and_then(|first| first.symbolic());
-            let value = Symbolic::new(program, id, inferred.meta.clone(), of);
-            let saved = append(inputs, saves, &value);
-            let dtype = inferred.meta.dtype;
-            let node = tape(record, op, inferred, metas, edges, dtype, saved);
-            Ok(match (out, inputs.first().and_then(|first| first.symbolic())) {
-                (Out::InPlace, Some(target)) => {
-                    node.into_iter().for_each(|node| inputs[0].history().set_node(node));
-                    target.move_on(id);
-                    inputs[0].clone()
-                }
-                _ => Tensor::of_value(value, History::new(node, None)),
-            })
+        let node = tape(op, inferred, metas, edges, result.dtype, saved);
+        return Ok(match out {
+            Out::Fresh => Tensor::with_history(result, History::new(node, view)),
+            Out::InPlace => rewritten(inputs[0], node),
+        });
+    };
+    let edges = edges();
+    let any = AnyOp::new(op.clone());
+    let id = Arc::clone(program).append(any, inputs, &inferred.meta, Location::caller())?;
+    let of = inputs.first().filter(|_| O::IS_VIEW).and_then(|first| first.symbolic());
+    let value = Symbolic::new(program, id, inferred.meta.clone(), of);
+    let saved = saved_values(inputs, saves, &value);
+    let dtype = inferred.meta.dtype;
+    let node = if record { tape(op, inferred, metas, edges, dtype, saved) } else { None };
+    Ok(match (out, inputs.first().and_then(|first| first.symbolic())) {
+        (Out::InPlace, Some(target)) => {
+            target.move_on(id);
+            rewritten(inputs[0], node)
         }
-    }
+        _ => Tensor::of_value(value, History::new(node, None)),
+    })
 }
 
-/// The node of a call that is recorded.
-#[inline]
+/// The target of a write in place, with its new history.
+fn rewritten(target: &Tensor, node: Option<Link>) -> Tensor {
+    node.into_iter().for_each(|node| target.history().set_node(node));
+    target.clone()
+}
+
+/// The node of a call that is recorded; none if its result has no gradient.
+#[inline(never)]
 fn tape<O: Op>(
-    record: bool,
     op: O,
     inferred: Inferred<O::Found>,
     metas: Metas,
@@ -157,11 +163,11 @@ fn tape<O: Op>(
     saved: Saved,
 ) -> Option<Link> {
     let link = || TapeNode::link(Box::new(WithFound { op, inferred }), edges, metas, dtype, saved);
-    (record && dtype.is_differentiable()).then(link)
+    dtype.is_differentiable().then(link)
 }
 
 /// The end for tensors with elements: runs the call on the device that is wanted, else where its
-/// inputs are. Gives the result, and the version of its memory if it is a view.
+/// inputs are.
 #[inline(always)]
 fn run<O: Op>(
     op: &O,
@@ -170,7 +176,7 @@ fn run<O: Op>(
     (out, wanted): (Out, Option<Device>),
     (record, saves): (bool, Saves),
     saved: &mut Saved,
-) -> Result<(Array, Option<u64>)> {
+) -> Result<Array> {
     let device = place(op, inputs, wanted, out)?;
     let mut copies = Copies::default();
     let result = device::scoped(device, inputs.len(), || {
@@ -200,16 +206,11 @@ fn run<O: Op>(
         // The result is saved without its history, which is the node itself.
         *saved = Saved::new(saves, inputs.len(), copy, || Tensor::from_array(result.clone()));
     }
-    let first = copies.get(0).or_else(|| inputs.first().map(|first| first.array()));
-    let is_view =
-        out == Out::Fresh && first.is_some_and(|first| result.buffer.same_as(&first.buffer));
-    let view = is_view.then(|| result.buffer.version());
-    Ok((result, view))
+    Ok(result)
 }
 
-/// The end for symbolic tensors, after the node was added to the program: what the rule reads, as it
-/// is now. Writes in place move handles on, not values.
-fn append(inputs: &[&Tensor], saves: Saves, value: &Symbolic) -> Saved {
+/// What the rule of a symbolic call reads, as it is now. Writes in place move handles on, not values.
+fn saved_values(inputs: &[&Tensor], saves: Saves, value: &Symbolic) -> Saved {
     let input = |k: usize| inputs[k].again(inputs[k].history_again());
     Saved::new(saves, inputs.len(), input, || Tensor::of_value(value.again(), History::default()))
 }

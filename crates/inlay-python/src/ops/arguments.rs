@@ -14,19 +14,18 @@ use crate::{device, dtype};
 /// Arguments of the operation that has the most.
 pub(super) const MOST: usize = 10;
 
-/// The values of all arguments, and how many elements the call works on.
-type Values<'a> = ([Value<'a>; MOST], usize);
-
-/// Converts the arguments: first those that are no tensors, since their conversion may run any Python
-/// code; then the tensors.
+/// Converts the arguments into `values`: first those that are no tensors, since their conversion may run
+/// any Python code; then the tensors. Gives how many elements the call works on.
+///
+/// The values are written where they stay: moving bytes that were just stored stalls on store forwarding.
 pub(super) fn values<'a, 'py>(
     call: &mut Call<'py>,
     operation: &'static Operation,
     in_place: bool,
     objects: &[Maybe<'a, 'py>],
-) -> PyResult<Values<'a>> {
-    let mut values = [const { Value::Absent }; MOST];
-    let arguments = operation.arguments.iter().zip(objects).zip(&mut values);
+    values: &mut [Value<'a>; MOST],
+) -> PyResult<usize> {
+    let arguments = operation.arguments.iter().zip(objects).zip(values.iter_mut());
     for ((argument, object), value) in arguments {
         if argument.kind.has_tensors() {
             continue;
@@ -46,12 +45,11 @@ pub(super) fn values<'a, 'py>(
             PyErr::warn(call.py(), &call.py().get_type::<PyUserWarning>(), &text, 1)?;
         }
     }
-    tensors(call, operation, in_place, objects, &mut values)?;
+    tensors(call, operation, in_place, objects, values)?;
     if operation.returns == Returns::Tensor {
         call.make_tensor();
     }
-    let size = size(operation, &values);
-    Ok((values, size))
+    Ok(size(operation, values))
 }
 
 fn tensors<'a, 'py>(
@@ -148,8 +146,8 @@ fn attribute<'py>(
         Kind::Flag => Value::Flag(call.flag(arg, object)?),
         Kind::Reduce => Value::Reduce(reduce(call, arg, object, "")?),
         Kind::ReduceOrAssign => Value::Reduce(reduce(call, arg, object, "assign")?),
-        Kind::Axes | Kind::Ints => Value::Ints(call.integers(arg, object)?.into()),
-        Kind::Sizes => Value::Ints(call.sizes(arg, object)?.into()),
+        Kind::Axes | Kind::Ints => Value::Ints(call.integers(arg, object)?),
+        Kind::Sizes => Value::Ints(call.sizes(arg, object)?),
         Kind::AxisList => Value::Bounds(axes(call, arg, object)?),
         Kind::BoundList => Value::Bounds(bounds(call, arg, object)?),
         Kind::DType => Value::DType(dtype::parse(call.op(), object)?),
@@ -183,22 +181,25 @@ fn reduce<'py>(
 
 fn axes<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Bounds> {
     if object.is_exact_instance_of::<PyInt>() {
-        return Ok(Bounds::one(call.integer(arg, object)?));
+        return Ok(Bounds::One(call.integer(arg, object)?));
     }
-    let items = call.integers(arg, object)?.into_iter().map(Some);
-    Ok(Bounds { items: items.collect(), is_list: Call::is_list(object) })
+    let axes = call.integers(arg, object)?;
+    Ok(match axes.as_slice() {
+        [axis] if !Call::is_list(object) => Bounds::One(*axis),
+        _ => Bounds::List(axes.into_iter().map(Some).collect()),
+    })
 }
 
 fn bounds<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Bounds> {
     if !Call::is_list(object) {
-        return Ok(Bounds::one(call.bound(arg, object)?));
+        return Ok(Bounds::One(call.bound(arg, object)?));
     }
     let bound = |item: &Bound<'py, PyAny>| match item.is_none() {
         true => Ok(None),
         false => call.bound(arg, item).map(Some),
     };
     let items = Call::items(object)?.iter().map(bound).collect::<PyResult<Vec<_>>>()?;
-    Ok(Bounds::list(items))
+    Ok(Bounds::List(items))
 }
 
 /// How many elements a call works on at the most: those of its largest tensor, or of the shape that it

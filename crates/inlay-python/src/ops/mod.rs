@@ -10,7 +10,7 @@ mod item;
 mod operators;
 mod table;
 
-use inlay::Operation;
+use inlay::{Operation, Value};
 use pyo3::prelude::*;
 
 use crate::convert::Call;
@@ -30,7 +30,8 @@ fn call<'py>(
     objects: &[Maybe<'_, 'py>],
 ) -> Given<'py> {
     let mut call = Call::new(py, operation.name);
-    let (values, size) = arguments::values(&mut call, operation, in_place, objects)?;
+    let mut values = [const { Value::Absent }; arguments::MOST];
+    let size = arguments::values(&mut call, operation, in_place, objects, &mut values)?;
     let values = &values[..operation.arguments.len()];
     let result = call.run(size, || operation.call_bound(in_place, values))?;
     match objects.first() {

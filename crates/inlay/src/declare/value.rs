@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use inlay_core::{DType, Reduce};
-use smallvec::SmallVec;
 
 use super::{Argument, ArgumentKind};
 use crate::{Device, Scalar, Tensor};
@@ -23,28 +22,38 @@ pub enum Value<'a> {
     DType(DType),
     Device(Device),
     Scalar(Scalar),
-    Ints(SmallVec<[i64; 4]>),
+    Ints(Vec<i64>),
     Bounds(Bounds),
 }
 
-/// Bounds of slices, or axes: one, or a list.
+/// Bounds of slices, or axes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bounds {
+pub enum Bounds {
+    /// A single one.
+    One(i64),
     /// One for each axis; `None` is an open end.
-    pub items: SmallVec<[Option<i64>; 2]>,
-    /// Whether they came as a list.
-    pub is_list: bool,
+    List(Vec<Option<i64>>),
 }
 
 impl Bounds {
-    /// A single one.
-    pub fn one(value: i64) -> Self {
-        Bounds { items: SmallVec::from_elem(Some(value), 1), is_list: false }
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Bounds::One(_) => 1,
+            Bounds::List(items) => items.len(),
+        }
     }
 
-    /// A list.
-    pub fn list(items: impl IntoIterator<Item = Option<i64>>) -> Self {
-        Bounds { items: items.into_iter().collect(), is_list: true }
+    /// The one for axis `k`.
+    pub(crate) fn get(&self, k: usize) -> Option<i64> {
+        match self {
+            Bounds::One(value) => Some(*value),
+            Bounds::List(items) => items.get(k).copied().flatten(),
+        }
+    }
+
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self, Bounds::List(_))
     }
 }
 

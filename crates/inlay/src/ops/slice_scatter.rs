@@ -91,27 +91,24 @@ impl Slices {
         stop: Option<&Bounds>,
         step: Option<&Bounds>,
     ) -> Result<Self> {
-        let (axes, several) = match axis {
-            Some(axis) => (&axis.items[..], axis.is_list),
-            None => (&[Some(0)][..], false),
-        };
-        let op = SLICE_SCATTER.name;
+        let (count, several) = axis.map_or((1, false), |axis| (axis.len(), axis.is_list()));
         for (arg, bounds) in [("start", start), ("stop", stop), ("step", step)] {
             let Some(bounds) = bounds else { continue };
-            if bounds.is_list != several || bounds.items.len() != axes.len() {
-                let count = bounds.items.len().to_string();
-                let got = if bounds.is_list { &count } else { "one" };
+            if bounds.is_list() != several || bounds.len() != count {
+                let (op, have) = (SLICE_SCATTER.name, bounds.len().to_string());
+                let got = if bounds.is_list() { &have } else { "one" };
                 let of = if several { "a list of axes" } else { "one axis" };
-                let expected = format!("as many as axes, {}", axes.len());
+                let expected = format!("as many as axes, {count}");
                 return Err(Error::Argument { op, arg, got: format!("{got} for {of}"), expected });
             }
         }
-        let at = |bounds: Option<&Bounds>, k: usize| bounds.and_then(|bounds| bounds.items[k]);
-        let slices = axes.iter().enumerate().map(|(k, axis)| {
-            let slice = Slice { start: at(start, k), stop: at(stop, k), step: at(step, k).unwrap_or(1) };
-            (axis.unwrap_or(0), slice)
-        });
-        Ok(Slices { axes: slices.collect() })
+        let at = |bounds: Option<&Bounds>, k: usize| bounds.and_then(|bounds| bounds.get(k));
+        let mut slices = Slices::default();
+        for k in 0..count {
+            let (start, stop, step) = (at(start, k), at(stop, k), at(step, k).unwrap_or(1));
+            slices.axes.push((at(axis, k).unwrap_or(0), Slice { start, stop, step }));
+        }
+        Ok(slices)
     }
 }
 

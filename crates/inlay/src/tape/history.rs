@@ -35,15 +35,17 @@ pub(crate) struct Leaf {
 }
 
 impl History {
-    pub(crate) fn of_view(version: u64) -> Self {
-        History { view: Some(version), ..History::default() }
+    /// Of a result that was not recorded. `view` is the version of its memory if it is a view.
+    #[inline]
+    pub(crate) fn of_view(view: Option<u64>) -> Self {
+        History { view, ..History::default() }
     }
 
     /// Of a result: the node that computed it if it was recorded, and the version of its memory if
     /// it is a view.
     #[inline]
     pub(crate) fn new(node: Option<Link>, view: Option<u64>) -> Self {
-        let history = History { view, ..History::default() };
+        let history = History::of_view(view);
         node.into_iter().for_each(|node| history.set_node(node));
         history
     }
@@ -156,7 +158,7 @@ impl Tensor {
     pub fn detach(&self) -> Tensor {
         match self.symbolic() {
             Some(symbolic) => Tensor::of_value(symbolic.view(), History::default()),
-            None => self.again(History::of_view(self.array().buffer.version())),
+            None => self.again(History::of_view(Some(self.array().buffer.version()))),
         }
     }
 

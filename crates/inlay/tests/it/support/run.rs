@@ -43,8 +43,8 @@ impl<'a> Given<'a> {
             _ => std::iter::once(int()).collect(),
         };
         let bounds = || match attr {
-            Toml::Array(values) => Bounds::list(values.iter().map(Toml::as_integer)),
-            _ => Bounds::one(int()),
+            Toml::Array(values) => Bounds::List(values.iter().map(Toml::as_integer).collect()),
+            _ => Bounds::One(int()),
         };
         Ok(match argument.kind {
             kind if kind.is_tensor() => {
