@@ -112,7 +112,8 @@ def main() -> int:
         "functions": [line for op in table for line in functions(op)],
     }
     stale = []
-    for path, wanted in ((PACKAGE / "_inlay.pyi", parts), (PACKAGE / "__init__.py", ["exported"])):
+    files = {"_inlay.pyi": list(parts), "__init__.py": ["exported"]}
+    for path, wanted in ((PACKAGE / name, wanted) for name, wanted in files.items()):
         old = text = path.read_text(encoding="utf-8")
         for part in wanted:
             text = replaced(text, part, parts[part])

@@ -94,15 +94,16 @@ def test_gradients_go_where_they_are_declared(op: inlay.Operation) -> None:
         return
     assert case.dtype == "float64", "an operation with gradients has a case for all floats"
     tensors = given(case, lambda name, array: inlay.to_tensor(array))
-    leaves = {
-        name: tensor for name, tensor in tensors.items() if tensor.dtype == inlay.float64
-    }
+    leaves = {name: tensor for name, tensor in tensors.items() if tensor.dtype == inlay.float64}
     for leaf in leaves.values():
         leaf.stop_gradient = False
     result = call(case, "function", tensors)
     result.backward(inlay.ones(result.shape, dtype="float64"))
     declared = {
-        name for name in leaves for argument in op.gradients if name.rstrip("0123456789") == argument
+        name
+        for name in leaves
+        for argument in op.gradients
+        if name.rstrip("0123456789") == argument
     }
     assert {name for name, leaf in leaves.items() if leaf.grad is not None} == declared
 
