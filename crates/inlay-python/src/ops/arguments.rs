@@ -12,7 +12,7 @@ use crate::convert::Call;
 use crate::{device, dtype};
 
 /// Arguments of the operation that has the most.
-pub(super) const MOST: usize = 10;
+pub(super) const MOST: usize = 8;
 
 /// Converts the arguments into `values`: first those that are no tensors, since their conversion may run
 /// any Python code; then the tensors. Gives how many elements the call works on.
@@ -27,15 +27,17 @@ pub(super) fn values<'a, 'py>(
 ) -> PyResult<usize> {
     let arguments = operation.arguments.iter().zip(objects).zip(values.iter_mut());
     for ((argument, object), value) in arguments {
-        if argument.kind.has_tensors() {
-            continue;
+        if let Some(object) = object
+            && !argument.kind.has_tensors()
+        {
+            *value = attribute(call, argument.name, argument.kind, object)?;
         }
-        *value = match object {
-            None => argument.absent().unwrap_or(Value::Absent),
-            Some(object) => attribute(call, argument.name, argument.kind, object)?,
-        };
     }
-    if let Some(advice) = &operation.advice {
+    // Where only required arguments are given, no other one lacks its companion.
+    let required = operation.arguments.iter().filter(|argument| argument.default.is_none()).count();
+    if let Some(advice) = &operation.advice
+        && objects[required..].iter().any(Option::is_some)
+    {
         let given = |name: &str| {
             let mut named = operation.arguments.iter().zip(objects);
             named.any(|(argument, object)| argument.name == name && object.is_some())

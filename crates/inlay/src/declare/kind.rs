@@ -3,20 +3,18 @@
 use inlay_core::{DType, Reduce};
 use smallvec::SmallVec;
 
-use super::{ArgumentKind, Bounds, Value, first_or};
+use super::{ArgumentKind, Bounds, Preset, Value};
 use crate::{Device, Scalar};
 
 /// A kind of argument.
 pub(crate) trait Kind {
     /// What it is in the table.
     const KIND: ArgumentKind;
-    /// Whether the operation is told that the argument was left out, instead of its default.
-    const SEES_ABSENCE: bool = false;
     /// The type of which it arrives.
     type Arrives<'a>;
 
-    /// The argument out of its value.
-    fn take<'a>(value: Option<&'a Value<'_>>) -> Self::Arrives<'a>;
+    /// The argument out of its value, or out of its default where it was left out.
+    fn take<'a>(value: Option<&'a Value<'_>>, default: Option<Preset>) -> Self::Arrives<'a>;
 }
 
 /// Whoever calls a body has checked the kinds of its values.
@@ -25,11 +23,14 @@ fn mismatch(kind: ArgumentKind) -> ! {
     unreachable!("a value of another kind than {kind:?}")
 }
 
-/// Defines kinds: name in declarations, variant of [`ArgumentKind`], type, and how a value becomes it.
-/// A kind that is `maybe` is told when
-/// the argument was left out.
+/// Defines kinds: name in declarations, variant of [`ArgumentKind`], type, how a value becomes it, and what
+/// stands for one that was left out. A kind whose name begins with `Maybe` is told of that instead.
 macro_rules! kind {
-    ($($(#[$doc:meta])* $name:ident($kind:ident $($maybe:ident)?) $type:ty: $($pattern:pat => $arrives:expr),+;)+) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($kind:ident) $type:ty: $($pattern:pat => $arrives:expr),+
+        $(; | $($preset:pat => $stands:expr),+)?;
+    )+) => {
         /// What declarations call the kinds of arguments.
         pub(crate) mod kinds {
             use super::*;
@@ -39,14 +40,20 @@ macro_rules! kind {
 
             impl Kind for $name {
                 const KIND: ArgumentKind = ArgumentKind::$kind;
-                const SEES_ABSENCE: bool =
-                    !first_or!([$(stringify!($maybe))?] "").is_empty();
                 type Arrives<'a> = $type;
 
                 #[inline]
-                fn take<'a>(value: Option<&'a Value<'_>>) -> Self::Arrives<'a> {
+                fn take<'a>(
+                    value: Option<&'a Value<'_>>,
+                    default: Option<Preset>,
+                ) -> Self::Arrives<'a> {
+                    let _ = default;
                     match value {
                         $(Some($pattern) => $arrives,)+
+                        $(Some(Value::Absent) => match default {
+                            $(Some($preset) => $stands,)+
+                            _ => mismatch(ArgumentKind::$kind),
+                        },)?
                         _ => mismatch(ArgumentKind::$kind),
                     }
                 }
@@ -73,18 +80,18 @@ kind! {
     Indices(Indices) SmallVec<[&'a crate::Tensor; 4]>:
         Value::Tensors(tensors) => tensors.iter().map(|tensor| &**tensor).collect();
     /// An integer.
-    Int(Int) i64: Value::Int(value) => *value;
+    Int(Int) i64: Value::Int(value) => *value; | Preset::Int(value) => value;
     /// An integer that ends at the ends of 64 bits.
-    Bound(Bound) i64: Value::Int(value) => *value;
+    Bound(Bound) i64: Value::Int(value) => *value; | Preset::Int(value) => value;
     /// A number of rows or columns.
     Extent(Extent) i64: Value::Int(value) => *value;
     /// The same, which may be left out.
-    MaybeExtent(Extent maybe) Option<i64>: Value::Int(value) => Some(*value), Value::Absent => None;
+    MaybeExtent(Extent) Option<i64>: Value::Int(value) => Some(*value), Value::Absent => None;
     /// An axis, or a list of axes.
-    MaybeAxisList(AxisList maybe) Option<&'a Bounds>:
+    MaybeAxisList(AxisList) Option<&'a Bounds>:
         Value::Bounds(bounds) => Some(bounds), Value::Absent => None;
     /// A bound of a slice, or a list of bounds.
-    MaybeBoundList(BoundList maybe) Option<&'a Bounds>:
+    MaybeBoundList(BoundList) Option<&'a Bounds>:
         Value::Bounds(bounds) => Some(bounds), Value::Absent => None;
     /// Axes, or `None` for all.
     Axes(Axes) Option<&'a [i64]>: Value::Ints(axes) => Some(&axes[..]), Value::Absent => None;
@@ -94,21 +101,23 @@ kind! {
     Sizes(Sizes) SmallVec<[usize; 6]>:
         Value::Ints(sizes) => sizes.iter().map(|&size| size.max(0) as usize).collect();
     /// A truth value.
-    Flag(Flag) bool: Value::Flag(value) => *value;
+    Flag(Flag) bool: Value::Flag(value) => *value; | Preset::Flag(value) => value;
     /// A reduction.
     Reduction(Reduce) Reduce: Value::Reduce(Some(reduce)) => *reduce;
+        | Preset::Reduce(reduce) => reduce;
     /// A reduction, or `None` to assign.
     ReduceOrAssign(ReduceOrAssign) Option<Reduce>: Value::Reduce(reduce) => *reduce;
+        | Preset::Reduce(reduce) => Some(reduce), Preset::Assign => None;
     /// A dtype.
-    Type(DType) DType: Value::DType(dtype) => *dtype;
+    Type(DType) DType: Value::DType(dtype) => *dtype; | Preset::DType(dtype) => dtype;
     /// The same, which may be left out.
-    MaybeType(DType maybe) Option<DType>: Value::DType(dtype) => Some(*dtype), Value::Absent => None;
+    MaybeType(DType) Option<DType>: Value::DType(dtype) => Some(*dtype), Value::Absent => None;
     /// A device; the current one where it is left out.
-    MaybeDevice(Device maybe) Option<Device>: Value::Device(device) => Some(*device), Value::Absent => None;
+    MaybeDevice(Device) Option<Device>: Value::Device(device) => Some(*device), Value::Absent => None;
     /// A plain number.
     Number(Scalar) Scalar: Value::Scalar(number) => *number;
     /// The same, which may be left out.
-    MaybeNumber(Scalar maybe) Option<Scalar>: Value::Scalar(number) => Some(*number), Value::Absent => None;
+    MaybeNumber(Scalar) Option<Scalar>: Value::Scalar(number) => Some(*number), Value::Absent => None;
     /// The label of nodes in a program, which whoever calls the body has dealt with.
     Label(Label) (): _ => ();
 }

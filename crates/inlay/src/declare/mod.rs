@@ -61,8 +61,6 @@ pub struct Argument {
     pub default: Option<Preset>,
     /// Whether it is passed by name only.
     pub keyword_only: bool,
-    /// Whether the operation is told that it was left out, instead of the default.
-    pub(crate) sees_absence: bool,
 }
 
 /// What an argument takes.
@@ -268,12 +266,12 @@ impl Operation {
                     self.expect(argument, value)?;
                     value.clone()
                 }
-                _ => argument.absent().ok_or_else(|| Error::Argument {
-                    op: self.name,
-                    arg: argument.name,
-                    got: "missing".into(),
-                    expected: "a value".into(),
-                })?,
+                _ if argument.default.is_some() => Value::Absent,
+                _ => {
+                    let (got, expected) = ("missing".into(), "a value".into());
+                    let (op, arg) = (self.name, argument.name);
+                    return Err(Error::Argument { op, arg, got, expected });
+                }
             });
         }
         match self.body {
@@ -316,24 +314,7 @@ impl Argument {
         default: Option<Preset>,
         keyword_only: bool,
     ) -> Self {
-        Argument { name, kind: K::KIND, default, keyword_only, sees_absence: K::SEES_ABSENCE }
-    }
-
-    /// The value of an argument that was left out; `None` if it is required.
-    #[inline]
-    pub fn absent(&self) -> Option<Value<'static>> {
-        let default = self.default?;
-        if self.sees_absence {
-            return Some(Value::Absent);
-        }
-        Some(match default {
-            Preset::None => Value::Absent,
-            Preset::Int(value) => Value::Int(value),
-            Preset::Flag(value) => Value::Flag(value),
-            Preset::Reduce(reduce) => Value::Reduce(Some(reduce)),
-            Preset::Assign => Value::Reduce(None),
-            Preset::DType(dtype) => Value::DType(dtype),
-        })
+        Argument { name, kind: K::KIND, default, keyword_only }
     }
 }
 
@@ -399,10 +380,10 @@ pub(crate) use first_or;
 
 /// The body of a declared operation: takes each argument in its own type.
 macro_rules! body {
-    ([] [] [$($arg:ident: $kind:ident,)*]) => {
+    ([] [] [$($arg:ident: $kind:ident = [$($default:tt)?],)*]) => {
         None
     };
-    ([$body:expr] [$($out:ident)?] [$($arg:ident: $kind:ident,)*]) => {
+    ([$body:expr] [$($out:ident)?] [$($arg:ident: $kind:ident = [$($default:tt)?],)*]) => {
         Some({
             #[track_caller]
             fn body(
@@ -414,7 +395,10 @@ macro_rules! body {
                 let _ = place;
                 let mut values = values.iter();
                 $(
-                    let $arg = $crate::declare::kinds::$kind::take(values.next());
+                    let default = $crate::declare::first_or!(
+                        [$(Some($crate::declare::preset!($default)))?] None
+                    );
+                    let $arg = $crate::declare::kinds::$kind::take(values.next(), default);
                     let _ = &$arg;
                 )*
                 let _ = values;
@@ -489,7 +473,10 @@ macro_rules! declare {
                 advice: $crate::declare::first_or!([$(Some($advice))?] None),
                 body: $crate::declare::body!(
                     [$($body)?] [$($out)?]
-                    [$($arg: $kind,)* $($($keyword: $keyword_kind,)+)?]
+                    [
+                        $($arg: $kind = [$($default)?],)*
+                        $($($keyword: $keyword_kind = [$keyword_default],)+)?
+                    ]
                 ),
             };
         )*

@@ -42,7 +42,7 @@ pub enum Item {
 pub(crate) struct Basic(SmallVec<[Plain; 6]>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) enum Plain {
+enum Plain {
     At(i64),
     Slice(Slice),
     Ellipsis,
@@ -88,8 +88,8 @@ impl Basic {
 }
 
 impl Region for Basic {
-    /// The items, with whole axes in the place of the ellipsis.
-    type Found = SmallVec<[Plain; 6]>;
+    // The items are few and cheap to expand again; as a value they would be moved three times.
+    type Found = ();
 
     fn reader(&self) -> &'static Operation {
         &GETITEM
@@ -102,8 +102,7 @@ impl Region for Basic {
     fn shape(&self, op: &'static str, _arg: &'static str, x: &Meta) -> Result<(Dims, Self::Found)> {
         let mut shape = Dims::new();
         let mut axis = 0;
-        let items = self.expand(op, x.rank())?;
-        for &item in &items {
+        for item in self.expand(op, x.rank())? {
             match item {
                 Plain::NewAxis => shape.push(Dim::Known(1)),
                 Plain::At(index) => {
@@ -122,14 +121,16 @@ impl Region for Basic {
                 Plain::Ellipsis => {}
             }
         }
-        Ok((shape, items))
+        Ok((shape, ()))
     }
 
-    fn layout(&self, items: &Self::Found, x: &Layout) -> Layout {
+    fn layout(&self, (): &(), x: &Layout) -> Layout {
+        let items = self.expand(GETITEM.name, x.rank());
+        let items = items.unwrap_or_else(|_| unreachable!("inference has seen the items"));
         let mut layout = x.clone();
         // `at` counts axes of the result, `axis` those of x.
         let (mut at, mut axis) = (0, 0);
-        for &item in items {
+        for item in items {
             match item {
                 Plain::NewAxis => {
                     layout = layout.insert_axis(at);
