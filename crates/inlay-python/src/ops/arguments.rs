@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use inlay::{ArgumentKind as Kind, Bounds, Error, Operation, Reduce, Returns, Value};
+use pyo3::Borrowed;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use super::{Maybe, Object};
+use super::Object;
 use crate::convert::Call;
 use crate::{device, dtype};
 
@@ -22,21 +23,21 @@ pub(super) fn values<'a, 'py>(
     call: &mut Call<'py>,
     operation: &'static Operation,
     in_place: bool,
-    objects: &[Maybe<'a, 'py>],
+    objects: &'a [Option<Borrowed<'_, 'py, PyAny>>],
     values: &mut [Value<'a>; MOST],
 ) -> PyResult<usize> {
     let arguments = operation.arguments.iter().zip(objects).zip(values.iter_mut());
     for ((argument, object), value) in arguments {
-        if let Some(object) = object
+        if let Some(object) = object.as_deref()
             && !argument.kind.has_tensors()
         {
             *value = attribute(call, argument.name, argument.kind, object)?;
         }
     }
-    // Where only required arguments are given, no other one lacks its companion.
-    let required = operation.arguments.iter().filter(|argument| argument.default.is_none()).count();
+    // Where only required arguments are given, none lacks its companion.
+    let last = objects.len().checked_sub(1).map(|last| &operation.arguments[last]);
     if let Some(advice) = &operation.advice
-        && objects[required..].iter().any(Option::is_some)
+        && last.is_some_and(|last| last.default.is_some())
     {
         let given = |name: &str| {
             let mut named = operation.arguments.iter().zip(objects);
@@ -51,19 +52,19 @@ pub(super) fn values<'a, 'py>(
     if operation.returns == Returns::Tensor {
         call.make_tensor();
     }
-    Ok(size(operation, values))
+    Ok(size(operation, &values[..objects.len()]))
 }
 
 fn tensors<'a, 'py>(
     call: &mut Call<'py>,
     operation: &'static Operation,
     in_place: bool,
-    objects: &[Maybe<'a, 'py>],
+    objects: &'a [Option<Borrowed<'_, 'py, PyAny>>],
     values: &mut [Value<'a>; MOST],
 ) -> PyResult<()> {
     let mut first = None;
     for (k, (argument, object)) in operation.arguments.iter().zip(objects).enumerate() {
-        let (arg, Some(object)) = (argument.name, *object) else { continue };
+        let (arg, Some(object)) = (argument.name, object.as_deref()) else { continue };
         let tensor = match argument.kind {
             Kind::Tensor if k == 0 && in_place => call.target(arg, object)?,
             Kind::Tensor => call.array(arg, object)?,
@@ -98,10 +99,12 @@ fn operands<'a, 'py>(
     call: &mut Call<'py>,
     operation: &'static Operation,
     k: usize,
-    objects: &[Maybe<'a, 'py>],
+    objects: &'a [Option<Borrowed<'_, 'py, PyAny>>],
     values: &mut [Value<'a>; MOST],
 ) -> PyResult<()> {
-    let (Some(x), Some(y)) = (objects[k], objects[k + 1]) else { return Ok(()) };
+    let (Some(x), Some(y)) = (objects[k].as_deref(), objects[k + 1].as_deref()) else {
+        return Ok(());
+    };
     let [x_name, y_name] = [k, k + 1].map(|k| operation.arguments[k].name);
     if Call::is_untyped(x) && !Call::is_untyped(y) {
         let y = call.array(y_name, y)?;
@@ -206,13 +209,13 @@ fn bounds<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> 
 
 /// How many elements a call works on at the most: those of its largest tensor, or of the shape that it
 /// makes. A view costs nothing.
-fn size(operation: &Operation, values: &[Value<'_>; MOST]) -> usize {
+fn size(operation: &Operation, given: &[Value<'_>]) -> usize {
     if operation.returns == Returns::View {
         return 0;
     }
     let (mut largest, mut made) = (None, None::<usize>);
     let mut last = 0;
-    for (argument, value) in operation.arguments.iter().zip(values) {
+    for (argument, value) in operation.arguments.iter().zip(given) {
         match (argument.kind, value) {
             (_, Value::Tensor(tensor)) => largest = largest.max(Some(tensor.numel())),
             (_, Value::Tensors(tensors)) => {
@@ -224,14 +227,17 @@ fn size(operation: &Operation, values: &[Value<'_>; MOST]) -> usize {
                 made =
                     Some(sizes.iter().fold(1, |n, &size| n.saturating_mul(size.max(0) as usize)));
             }
-            // A number of columns that is left out is that of the rows.
-            (Kind::Extent, value) => {
-                last =
-                    if let Value::Int(extent) = value { (*extent).max(0) as usize } else { last };
+            (Kind::Extent, Value::Int(extent)) => {
+                last = (*extent).max(0) as usize;
                 made = Some(made.unwrap_or(1).saturating_mul(last));
             }
             _ => {}
         }
+    }
+    // A number of columns that is left out is that of the rows.
+    let columns = operation.arguments.get(1).is_some_and(|argument| argument.kind == Kind::Extent);
+    if columns && !matches!(given.get(1), Some(Value::Int(_))) {
+        made = made.map(|rows| rows.saturating_mul(last));
     }
     largest.max(made).unwrap_or(usize::MAX)
 }

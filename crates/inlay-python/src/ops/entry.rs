@@ -30,6 +30,8 @@ struct Entry {
     names: Vec<Py<PyString>>,
     /// How many arguments may come by position.
     positional: usize,
+    /// How many have no default; they come first.
+    required: usize,
 }
 
 static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
@@ -96,7 +98,7 @@ unsafe fn enter<'py>(
     let count = count.max(0) as usize;
     let mut objects: [Option<Borrowed<'_, 'py, PyAny>>; MOST] = [None; MOST];
     // SAFETY: the caller's promise. The interpreter keeps the arguments until this returns.
-    unsafe {
+    let used = unsafe {
         let keywords = match keywords.is_null() {
             true => None,
             false => Some(Borrowed::from_ptr(py, keywords).cast_unchecked::<PyTuple>()),
@@ -106,14 +108,9 @@ unsafe fn enter<'py>(
         if own {
             objects[0] = Some(Borrowed::from_ptr(py, first));
         }
-        entry.sort_out(py, usize::from(own), count, given, keywords, &mut objects)?;
-    }
-    let mut arguments: [Option<&Bound<'_, PyAny>>; MOST] = [None; MOST];
-    for (argument, object) in arguments.iter_mut().zip(&objects) {
-        *argument = object.as_ref().map(|object| &**object);
-    }
-    let arguments = &arguments[..entry.operation.arguments.len()];
-    super::call(py, entry.operation, entry.in_place, arguments).map(Bound::into_ptr)
+        entry.sort_out(py, usize::from(own), count, given, keywords, &mut objects)?
+    };
+    super::call(py, entry.operation, entry.in_place, &objects[..used]).map(Bound::into_ptr)
 }
 
 fn not_ready() -> PyErr {
@@ -127,7 +124,7 @@ impl Entry {
     }
 
     /// Puts each object into the place of its argument. `own` are there already. An argument that has
-    /// a default and is `None` counts as left out.
+    /// a default and is `None` counts as left out. Gives the number of places up to the last that is used.
     fn sort_out<'a, 'py>(
         &self,
         py: Python<'py>,
@@ -136,9 +133,9 @@ impl Entry {
         given: impl Fn(usize) -> Borrowed<'a, 'py, PyAny>,
         keywords: Option<Borrowed<'a, 'py, PyTuple>>,
         objects: &mut [Option<Borrowed<'a, 'py, PyAny>>; MOST],
-    ) -> PyResult<()> {
-        let arguments = self.operation.arguments;
-        if own + count > self.positional {
+    ) -> PyResult<usize> {
+        let mut used = own + count;
+        if used > self.positional {
             return Err(self.too_many(own, count));
         }
         for k in 0..count {
@@ -148,24 +145,26 @@ impl Entry {
             for (k, keyword) in keywords.iter_borrowed().enumerate() {
                 let place = self.place_of(py, keyword)?;
                 if place < own || objects[place].is_some() {
-                    let text = format!(
-                        "{}() got multiple values for argument '{}'",
-                        self.name(),
-                        arguments[place].name
-                    );
-                    return Err(PyTypeError::new_err(text));
+                    return Err(self.twice(place));
                 }
                 objects[place] = Some(given(count + k));
+                used = used.max(place + 1);
             }
         }
-        for (argument, object) in arguments.iter().zip(objects.iter_mut()) {
-            match (argument.default, &object) {
-                (None, None) => return Err(self.missing(objects)),
-                (Some(_), Some(given)) if given.is_none() => *object = None,
-                _ => {}
+        if objects[..self.required].iter().any(Option::is_none) {
+            return Err(self.missing(objects));
+        }
+        for object in &mut objects[self.required..used.max(self.required)] {
+            if object.is_some_and(|object| object.is_none()) {
+                *object = None;
             }
         }
-        Ok(())
+        Ok(used)
+    }
+
+    fn twice(&self, place: usize) -> PyErr {
+        let (name, argument) = (self.name(), self.operation.arguments[place].name);
+        PyTypeError::new_err(format!("{name}() got multiple values for argument '{argument}'"))
     }
 
     fn place_of(&self, py: Python<'_>, keyword: Borrowed<'_, '_, PyAny>) -> PyResult<usize> {
@@ -183,9 +182,7 @@ impl Entry {
     }
 
     fn too_many(&self, own: usize, count: usize) -> PyErr {
-        let required =
-            self.operation.arguments.iter().filter(|argument| argument.default.is_none());
-        let (least, most) = (required.count().saturating_sub(own), self.positional - own);
+        let (least, most) = (self.required.saturating_sub(own), self.positional - own);
         let takes =
             if least == most { most.to_string() } else { format!("from {least} to {most}") };
         let were = if count == 1 { "was" } else { "were" };
@@ -271,8 +268,9 @@ fn entries(py: Python<'_>) -> Vec<Entry> {
         let arguments = operation.arguments;
         let name = |name| PyString::intern(py, name).unbind();
         let positional = arguments.iter().filter(|argument| !argument.keyword_only).count();
+        let required = arguments.iter().take_while(|argument| argument.default.is_none()).count();
         let names = arguments.iter().map(|argument| name(argument.name)).collect();
-        Entry { operation, in_place, names, positional }
+        Entry { operation, in_place, names, positional, required }
     };
     both.map(entry).collect()
 }

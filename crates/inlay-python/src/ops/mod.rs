@@ -11,6 +11,7 @@ mod operators;
 mod table;
 
 use inlay::{Operation, Value};
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 
 use crate::convert::Call;
@@ -22,12 +23,13 @@ type Maybe<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// What Python gets.
 type Given<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// Calls an operation, or its twin, with the objects of its arguments, in order.
+/// Calls an operation, or its twin, with the objects of its arguments, in order; the last ones may be
+/// left out.
 fn call<'py>(
     py: Python<'py>,
     operation: &'static Operation,
     in_place: bool,
-    objects: &[Maybe<'_, 'py>],
+    objects: &[Option<Borrowed<'_, 'py, PyAny>>],
 ) -> Given<'py> {
     let mut call = Call::new(py, operation.name);
     let mut values = [const { Value::Absent }; arguments::MOST];
@@ -35,7 +37,7 @@ fn call<'py>(
     let values = &values[..operation.arguments.len()];
     let result = call.run(size, || operation.call_bound(in_place, values))?;
     match objects.first() {
-        Some(Some(target)) if in_place => Ok((*target).clone()),
+        Some(Some(target)) if in_place => Ok((**target).clone()),
         _ => call.give(result),
     }
 }
