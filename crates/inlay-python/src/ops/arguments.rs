@@ -7,13 +7,17 @@ use pyo3::Borrowed;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
+use smallvec::SmallVec;
 
 use super::Object;
-use crate::convert::Call;
+use crate::convert::{Arg, Call};
 use crate::{device, dtype};
 
 /// Arguments of the operation that has the most.
 pub(super) const MOST: usize = 8;
+
+/// The values of the arguments up to the last that is given.
+pub(super) type Values<'a> = SmallVec<[Value<'a>; MOST]>;
 
 /// Converts the arguments into `values`: first those that are no tensors, since their conversion may run
 /// any Python code; then the tensors. Gives how many elements the call works on.
@@ -24,15 +28,15 @@ pub(super) fn values<'a, 'py>(
     operation: &'static Operation,
     in_place: bool,
     objects: &'a [Option<Borrowed<'_, 'py, PyAny>>],
-    values: &mut [Value<'a>; MOST],
+    values: &mut Values<'a>,
 ) -> PyResult<usize> {
-    let arguments = operation.arguments.iter().zip(objects).zip(values.iter_mut());
-    for ((argument, object), value) in arguments {
-        if let Some(object) = object.as_deref()
-            && !argument.kind.has_tensors()
-        {
-            *value = attribute(call, argument.name, argument.kind, object)?;
-        }
+    for (argument, object) in operation.arguments.iter().zip(objects) {
+        values.push(match object.as_deref() {
+            Some(object) if !argument.kind.has_tensors() => {
+                attribute(call, argument.name, argument.kind, object)?
+            }
+            _ => Value::Absent,
+        });
     }
     // Where only required arguments are given, none lacks its companion.
     let last = objects.len().checked_sub(1).map(|last| &operation.arguments[last]);
@@ -52,7 +56,13 @@ pub(super) fn values<'a, 'py>(
     if operation.returns == Returns::Tensor {
         call.make_tensor();
     }
-    Ok(size(operation, &values[..objects.len()]))
+    Ok(size(operation, values))
+}
+
+/// Puts a tensor into its place, where nothing was that has to be dropped.
+#[inline(always)]
+fn put<'a>(values: &mut Values<'a>, k: usize, tensor: Arg<'a>) {
+    std::mem::forget(std::mem::replace(&mut values[k], Value::Tensor(tensor)));
 }
 
 fn tensors<'a, 'py>(
@@ -60,7 +70,7 @@ fn tensors<'a, 'py>(
     operation: &'static Operation,
     in_place: bool,
     objects: &'a [Option<Borrowed<'_, 'py, PyAny>>],
-    values: &mut [Value<'a>; MOST],
+    values: &mut Values<'a>,
 ) -> PyResult<()> {
     let mut first = None;
     for (k, (argument, object)) in operation.arguments.iter().zip(objects).enumerate() {
@@ -88,7 +98,7 @@ fn tensors<'a, 'py>(
             _ => continue,
         };
         first.get_or_insert(tensor.dtype());
-        values[k] = Value::Tensor(tensor);
+        put(values, k, tensor);
     }
     Ok(())
 }
@@ -100,7 +110,7 @@ fn operands<'a, 'py>(
     operation: &'static Operation,
     k: usize,
     objects: &'a [Option<Borrowed<'_, 'py, PyAny>>],
-    values: &mut [Value<'a>; MOST],
+    values: &mut Values<'a>,
 ) -> PyResult<()> {
     let (Some(x), Some(y)) = (objects[k].as_deref(), objects[k + 1].as_deref()) else {
         return Ok(());
@@ -108,12 +118,14 @@ fn operands<'a, 'py>(
     let [x_name, y_name] = [k, k + 1].map(|k| operation.arguments[k].name);
     if Call::is_untyped(x) && !Call::is_untyped(y) {
         let y = call.array(y_name, y)?;
-        values[k] = Value::Tensor(call.values(x_name, x, y.dtype())?);
-        values[k + 1] = Value::Tensor(y);
+        let x = call.values(x_name, x, y.dtype())?;
+        put(values, k, x);
+        put(values, k + 1, y);
     } else {
         let x = call.array(x_name, x)?;
-        values[k + 1] = Value::Tensor(call.values(y_name, y, x.dtype())?);
-        values[k] = Value::Tensor(x);
+        let y = call.values(y_name, y, x.dtype())?;
+        put(values, k, x);
+        put(values, k + 1, y);
     }
     Ok(())
 }
@@ -124,11 +136,7 @@ fn list<'a, 'py>(
     arg: &'static str,
     object: Object<'a, 'py>,
     expected: &str,
-    bring: impl for<'o> Fn(
-        &mut Call<'py>,
-        &'static str,
-        &'o Bound<'py, PyAny>,
-    ) -> PyResult<crate::convert::Arg<'o>>,
+    bring: impl for<'o> Fn(&mut Call<'py>, &'static str, &'o Bound<'py, PyAny>) -> PyResult<Arg<'o>>,
 ) -> PyResult<Value<'a>> {
     if !Call::is_list(object) {
         return Err(call.expected(arg, object, expected));

@@ -10,7 +10,7 @@ mod item;
 mod operators;
 mod table;
 
-use inlay::{Operation, Value};
+use inlay::Operation;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 
@@ -32,10 +32,9 @@ fn call<'py>(
     objects: &[Option<Borrowed<'_, 'py, PyAny>>],
 ) -> Given<'py> {
     let mut call = Call::new(py, operation.name);
-    let mut values = [const { Value::Absent }; arguments::MOST];
+    let mut values = arguments::Values::new();
     let size = arguments::values(&mut call, operation, in_place, objects, &mut values)?;
-    let values = &values[..operation.arguments.len()];
-    let result = call.run(size, || operation.call_bound(in_place, values))?;
+    let result = call.run(size, || operation.call_bound(in_place, &values))?;
     match objects.first() {
         Some(Some(target)) if in_place => Ok((**target).clone()),
         _ => call.give(result),

@@ -50,7 +50,7 @@ macro_rules! kind {
                     let _ = default;
                     match value {
                         $(Some($pattern) => $arrives,)+
-                        $(Some(Value::Absent) => match default {
+                        $(Some(Value::Absent) | None => match default {
                             $(Some($preset) => $stands,)+
                             _ => mismatch(ArgumentKind::$kind),
                         },)?
@@ -86,15 +86,15 @@ kind! {
     /// A number of rows or columns.
     Extent(Extent) i64: Value::Int(value) => *value;
     /// The same, which may be left out.
-    MaybeExtent(Extent) Option<i64>: Value::Int(value) => Some(*value), Value::Absent => None;
+    MaybeExtent(Extent) Option<i64>: Value::Int(value) => Some(*value); | _ => None;
     /// An axis, or a list of axes.
     MaybeAxisList(AxisList) Option<&'a Bounds>:
-        Value::Bounds(bounds) => Some(bounds), Value::Absent => None;
+        Value::Bounds(bounds) => Some(bounds); | _ => None;
     /// A bound of a slice, or a list of bounds.
     MaybeBoundList(BoundList) Option<&'a Bounds>:
-        Value::Bounds(bounds) => Some(bounds), Value::Absent => None;
+        Value::Bounds(bounds) => Some(bounds); | _ => None;
     /// Axes, or `None` for all.
-    Axes(Axes) Option<&'a [i64]>: Value::Ints(axes) => Some(&axes[..]), Value::Absent => None;
+    Axes(Axes) Option<&'a [i64]>: Value::Ints(axes) => Some(&axes[..]); | Preset::None => None;
     /// Integers.
     Ints(Ints) &'a [i64]: Value::Ints(values) => &values[..];
     /// A shape.
@@ -111,13 +111,13 @@ kind! {
     /// A dtype.
     Type(DType) DType: Value::DType(dtype) => *dtype; | Preset::DType(dtype) => dtype;
     /// The same, which may be left out.
-    MaybeType(DType) Option<DType>: Value::DType(dtype) => Some(*dtype), Value::Absent => None;
+    MaybeType(DType) Option<DType>: Value::DType(dtype) => Some(*dtype); | _ => None;
     /// A device; the current one where it is left out.
-    MaybeDevice(Device) Option<Device>: Value::Device(device) => Some(*device), Value::Absent => None;
+    MaybeDevice(Device) Option<Device>: Value::Device(device) => Some(*device); | _ => None;
     /// A plain number.
     Number(Scalar) Scalar: Value::Scalar(number) => *number;
     /// The same, which may be left out.
-    MaybeNumber(Scalar) Option<Scalar>: Value::Scalar(number) => Some(*number), Value::Absent => None;
-    /// The label of nodes in a program, which whoever calls the body has dealt with.
-    Label(Label) (): _ => ();
+    MaybeNumber(Scalar) Option<Scalar>: Value::Scalar(number) => Some(*number); | _ => None;
+    /// The label of nodes in a program. Whoever calls the body has dealt with it and passes nothing.
+    Label(Label) (): Value::Flag(_) => (); | _ => ();
 }

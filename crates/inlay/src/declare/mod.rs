@@ -42,6 +42,8 @@ pub struct Operation {
     pub(crate) text: &'static str,
     /// What to say to a caller who passes one argument without the other that gives it a meaning.
     pub advice: Option<Advice>,
+    /// The name of the last tensor, which holds what is written.
+    pub(crate) source: &'static str,
     /// What a call does. Operations that only other operations call have no body.
     pub(crate) body: Option<Body>,
 }
@@ -115,13 +117,13 @@ pub enum ArgumentKind {
 
 impl ArgumentKind {
     /// Whether it takes one tensor.
-    pub fn is_tensor(self) -> bool {
+    pub const fn is_tensor(self) -> bool {
         use ArgumentKind::{Index, Like, Mask, Operand, Tensor};
         matches!(self, Tensor | Like | Operand | Index | Mask)
     }
 
     /// Whether it takes a tensor or a list of them.
-    pub fn has_tensors(self) -> bool {
+    pub const fn has_tensors(self) -> bool {
         self.is_tensor() || matches!(self, ArgumentKind::Tensors | ArgumentKind::Indices)
     }
 }
@@ -198,12 +200,6 @@ impl Operation {
     /// The name of the first argument, into which the twin writes.
     pub(crate) fn target(&self) -> &'static str {
         self.arguments.first().map_or("x", |first| first.name)
-    }
-
-    /// The name of the last tensor, which holds what is written.
-    pub(crate) fn source(&self) -> &'static str {
-        let source = self.arguments.iter().rfind(|argument| argument.kind.has_tensors());
-        source.map_or("x", |source| source.name)
     }
 
     /// The name of input `k`, counting tensors only.
@@ -288,8 +284,8 @@ impl Operation {
         Err(Error::Argument { op: self.name, arg: argument.name, got, expected })
     }
 
-    /// Calls the operation with values that a binding has made of the declared kinds: one for each
-    /// argument, in order. In place, the first argument is written and returned.
+    /// Calls the operation with values that a binding has made of the declared kinds, in order; the last
+    /// ones may be left out. In place, the first argument is written and returned.
     ///
     /// # Errors
     /// Whatever the operation reports.
@@ -339,6 +335,18 @@ impl fmt::Display for Preset {
             Preset::DType(dtype) => write!(f, "'{dtype}'"),
         }
     }
+}
+
+/// The name of the last tensor among arguments.
+pub(crate) const fn source(arguments: &[(&'static str, ArgumentKind)]) -> &'static str {
+    let (mut source, mut k) = ("x", 0);
+    while k < arguments.len() {
+        if arguments[k].1.has_tensors() {
+            source = arguments[k].0;
+        }
+        k += 1;
+    }
+    source
 }
 
 /// A default as it is written in a declaration.
@@ -465,6 +473,9 @@ macro_rules! declare {
                         true,
                     ),)+)?
                 ],
+                source: $crate::declare::source(&[
+                    $((stringify!($arg), <$crate::declare::kinds::$kind as $crate::declare::Kind>::KIND),)*
+                ]),
                 gradients: &[$($(stringify!($gradient)),*)?],
                 returns: $crate::declare::first_or!(
                     [$($crate::declare::Returns::$returns)?] $crate::declare::Returns::Fresh

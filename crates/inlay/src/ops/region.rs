@@ -112,7 +112,7 @@ impl<R: Region> Op for WriteRegion<R> {
 
     fn infer(&self, [x, source]: &[Meta; 2]) -> Result<Inferred<R::Found>> {
         let operation = self.operation();
-        let (op, target, arg) = (operation.name, operation.target(), operation.source());
+        let (op, target, arg) = (operation.name, operation.target(), operation.source);
         let (expected, found) = self.0.shape(op, target, x)?;
         source.expect_dtype_of(op, arg, x, target)?;
         expect_shape(op, arg, &source.shape, &expected)?;

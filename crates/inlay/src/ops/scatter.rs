@@ -149,7 +149,7 @@ impl Op for Scatter {
     }
 
     fn infer(&self, [x, index, updates]: &[Meta; 3]) -> Result<Inferred<usize>> {
-        let (op, arg) = (self.name(), self.name.0.source());
+        let (op, arg) = (self.name(), self.name.0.source);
         x.expect_rank_at_least(op, "x", 1)?;
         let axis = axis_of(op, "axis", self.axis, x.rank())?;
         index.expect_index(op, "index")?;
