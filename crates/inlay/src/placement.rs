@@ -1,4 +1,4 @@
-//! Where a call runs: on the device of its inputs, with which plain numbers go along.
+//! Decides on which device a call runs: that of its inputs. Plain numbers are copied there.
 
 use inlay_core::{Error, Result};
 use smallvec::SmallVec;

@@ -17,8 +17,8 @@ use crate::{Item, Tensor, device};
 declare! {
     /// ``x + y``, element by element; integers wrap, bools are or-ed.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.add([1, 2], [[10], [20]])
@@ -30,8 +30,8 @@ declare! {
 
     /// ``x - y``, element by element; integers wrap; not for bools.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.subtract([1, 2], 3)
@@ -42,8 +42,8 @@ declare! {
 
     /// ``x * y``, element by element; integers wrap, bools are and-ed.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.multiply([1, 2], [3, 4])
@@ -54,8 +54,8 @@ declare! {
 
     /// ``x / y``, element by element; the quotient of integers and bools is float64.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.divide([1, 2], 4)
@@ -88,7 +88,7 @@ impl Op for Arith {
                 let what = "a difference".into();
                 return Err(Error::Undefined { op: self.name(), what, dtype: meta.dtype });
             }
-            // The quotient of integers is no integer.
+            // Integers and bools are divided as `f64`.
             (Arithmetic::Divide, Kind::Bool | Kind::Integer) => meta.dtype = DType::F64,
             _ => {}
         }
@@ -129,7 +129,7 @@ impl Op for Arith {
     }
 }
 
-/// `array` in a dtype: itself if it has that.
+/// Returns `array` in `dtype`: itself if it has that dtype, otherwise a copy.
 fn of_dtype<'a>(op: &'static str, array: &'a Array, dtype: DType) -> Result<Cow<'a, Array>> {
     if array.dtype == dtype {
         return Ok(Cow::Borrowed(array));
@@ -138,7 +138,7 @@ fn of_dtype<'a>(op: &'static str, array: &'a Array, dtype: DType) -> Result<Cow<
 }
 
 impl Tensor {
-    /// The sum, element by element; integers wrap, bools are or-ed.
+    /// Returns the sum, element by element. Integers wrap, bools are or-ed.
     ///
     /// # Errors
     /// Dtypes that differ, shapes that don't broadcast together.
@@ -147,7 +147,7 @@ impl Tensor {
         apply(Arith(Arithmetic::Add), &[self, other])
     }
 
-    /// The difference, element by element; integers wrap.
+    /// Returns the difference, element by element. Integers wrap.
     ///
     /// # Errors
     /// Dtypes that differ or are bool, shapes that don't broadcast together.
@@ -156,7 +156,7 @@ impl Tensor {
         apply(Arith(Arithmetic::Subtract), &[self, other])
     }
 
-    /// The product, element by element; integers wrap, bools are and-ed.
+    /// Returns the product, element by element. Integers wrap, bools are and-ed.
     ///
     /// # Errors
     /// Dtypes that differ, shapes that don't broadcast together.
@@ -165,7 +165,7 @@ impl Tensor {
         apply(Arith(Arithmetic::Multiply), &[self, other])
     }
 
-    /// The quotient, element by element; that of integers and bools is `f64`.
+    /// Returns the quotient, element by element. Integers and bools are divided as `f64`.
     ///
     /// # Errors
     /// Dtypes that differ, shapes that don't broadcast together.
@@ -178,10 +178,12 @@ impl Tensor {
 macro_rules! in_place {
     ($($name:ident, $of:literal, $op:ident;)*) => {
         impl Tensor { $(
-            #[doc = concat!("[`Tensor::", $of, "`] in place: the result has this shape and dtype.")]
+            #[doc = concat!("The in-place version of [`Tensor::", $of, "`]. The result must have")]
+            #[doc = "the shape and dtype of this tensor."]
             ///
             /// # Errors
-            /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+            #[doc = concat!("The errors of [`Tensor::", $of, "`]; also memory that is read-only")]
+            #[doc = "or overlaps itself. After an error, nothing was written."]
             #[track_caller]
             pub fn $name(&self, other: &Tensor) -> Result<&Self> {
                 self.arithmetic_(Arith(Arithmetic::$op), other)
@@ -198,7 +200,8 @@ in_place!(
 
 impl Tensor {
     fn arithmetic_(&self, op: Arith, other: &Tensor) -> Result<&Self> {
-        // What the rule reads must stay, so of what is written it gets a copy.
+        // The gradient rule reads the old values, so it gets a copy of an operand that is
+        // overwritten.
         let reads = op.saves() != Saves::NOTHING;
         let record = is_grad_enabled() && !(self.stop_gradient() && other.stop_gradient());
         let operand = |tensor: &Tensor| match reads && record && self.overlaps(tensor) {

@@ -1,5 +1,6 @@
-//! A block: the part of a tensor that has a given shape, from its beginning or further along one
-//! axis. What gradients read and write where users' slices would need sizes as numbers.
+//! A block is the part of a tensor that has a given shape. It starts at the origin, or further
+//! along one axis. Gradient rules use blocks where a slice would need sizes as numbers: the sizes
+//! of a block may be symbols.
 
 use inlay_core::{Dim, Dims, Layout, Meta, Result, Slice};
 use serde::{Deserialize, Serialize};
@@ -12,33 +13,33 @@ use crate::declare::Operation;
 use crate::device::Comb;
 use crate::funnel::apply;
 
-/// A part of a shape, after as many positions of one axis as other parts have.
+/// A part of a tensor: it has `shape` and starts, on `axis`, after the sizes in `before`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Block {
     shape: Dims,
     axis: usize,
-    /// The sizes on the axis of what comes before.
+    /// The sizes, on the axis, of the parts that come before this one.
     before: Dims,
 }
 
 impl Block {
-    /// The first part of a tensor that has `shape`.
+    /// Returns the block of `shape` at the origin of a tensor.
     pub(super) fn first(shape: &[Dim]) -> Self {
         Block { shape: Dims::from_slice(shape), axis: 0, before: Dims::new() }
     }
 
-    /// The part of `shape` after others that have the sizes `before` on `axis`.
+    /// Returns the block of `shape` that comes after parts with the sizes `before` on `axis`.
     pub(super) fn after(before: &[Dim], axis: usize, shape: &[Dim]) -> Self {
         let (shape, before) = (Dims::from_slice(shape), Dims::from_slice(before));
         Block { shape, axis, before }
     }
 
-    /// Whether it begins where the tensor does.
+    /// Whether the block starts at the tensor's origin.
     pub(super) fn is_first(&self) -> bool {
         self.before.is_empty()
     }
 
-    /// The same as slices, for sizes that are known.
+    /// Returns the same region as slices. The caller has checked that all sizes are known.
     fn slices(&self) -> Slices {
         let size = |dim: &Dim| dim.known().unwrap_or(0) as i64;
         let start = self.before.iter().map(size).fold(0, i64::saturating_add);
@@ -50,7 +51,7 @@ impl Block {
 }
 
 impl Region for Block {
-    /// The block as slices, if all sizes are known.
+    /// The axes and slices of the block; empty if a size is unknown.
     type Found = <Slices as Region>::Found;
 
     fn reader(&self) -> &'static Operation {
@@ -95,12 +96,12 @@ impl Region for Block {
 }
 
 impl Tensor {
-    /// The part of the tensor that `block` names, as a view.
+    /// Returns a view of the part of the tensor that `block` describes.
     pub(super) fn block(&self, block: &Block) -> Result<Tensor> {
         apply(ReadRegion(block.clone()), &[self])
     }
 
-    /// This at the beginning of 0 in `shape`.
+    /// Returns a tensor of `shape` that has this tensor at its origin and is 0 elsewhere.
     pub(super) fn among_zeros(self, shape: &[Dim]) -> Result<Tensor> {
         let dims = self.dims();
         if dims[..] == *shape {
@@ -109,7 +110,7 @@ impl Tensor {
         self.stretched(shape, false, self.dtype())?.block_scatter(&self, &Block::first(&dims))
     }
 
-    /// A copy in which that part is `part`.
+    /// Returns a copy in which the part that `block` describes is `part`.
     pub(super) fn block_scatter(&self, part: &Tensor, block: &Block) -> Result<Tensor> {
         apply(WriteRegion(block.clone()), &[self, part])
     }

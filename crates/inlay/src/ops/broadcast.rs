@@ -1,4 +1,4 @@
-//! Rules about shapes that operations share: what stretches to what.
+//! Broadcasting rules that operations share.
 
 use std::borrow::Cow;
 
@@ -6,13 +6,13 @@ use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims, expect_shape, m
 
 use crate::array::Array;
 
-/// Fails unless `mask` is bool and stretches to the shape of `x`.
+/// Fails unless `mask` is bool and broadcasts to the shape of `x`.
 pub(super) fn expect_mask_for(op: &'static str, mask: &Meta, x: &Meta) -> Result<()> {
     mask.expect_mask(op, "mask")?;
     expect_stretch(op, "mask", mask, x)
 }
 
-/// Fails unless `meta` stretches to the shape of `x`.
+/// Fails unless `meta` broadcasts to the shape of `x`.
 pub(super) fn expect_stretch(
     op: &'static str,
     arg: &'static str,
@@ -31,7 +31,7 @@ pub(super) fn expect_stretch(
     }
 }
 
-/// `array` stretched to `shape`, as a view; itself if it has that shape.
+/// Returns `array` broadcast to `shape`, as a view.
 pub(super) fn stretch<'a>(
     op: &'static str,
     arg: &'static str,
@@ -55,7 +55,7 @@ pub(super) fn expect_single(op: &'static str, value: &Meta) -> Result<()> {
     expect_shape(op, "value", &value.shape, &[])
 }
 
-/// The common dtype and shape of two operands.
+/// Returns the common dtype and shape of two operands.
 pub(super) fn common(op: &'static str, a: &Meta, b: &Meta) -> Result<Meta> {
     b.expect_dtype_of(op, "y", a, "x")?;
     let shape = broadcast_dims(&[&a.shape, &b.shape]).ok_or_else(|| Error::BroadcastTogether {

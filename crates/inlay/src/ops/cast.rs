@@ -1,4 +1,4 @@
-//! `cast`: the same numbers in another dtype.
+//! `cast`: converts the elements to another dtype.
 
 use inlay_core::{DType, Error, Kind, Meta, Result};
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,9 @@ use crate::{Tensor, device};
 declare! {
     /// A copy in another dtype.
     ///
-    /// Floats become integers by cutting off the fraction, ending at the type's ends, NaN at 0;
-    /// integers wrap; whatever is not 0 is true. Complex numbers become only complex ones or bool.
+    /// Floats become integers by dropping the fraction; values out of range saturate, and NaN
+    /// becomes 0. Integers wrap. Every value other than 0 is true. Complex numbers can be cast only
+    /// to complex dtypes and bool.
     ///
     /// >>> import inlay
     /// >>> inlay.cast([1.5, -1.5, 300.0], 'uint8')
@@ -49,7 +50,7 @@ impl Op for Cast {
     }
 
     fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
-        // Of a gradient that is complex because the number became so, the real part counts.
+        // If a real input became complex, the real part of the gradient is its gradient.
         let real =
             rule.g().dtype().kind() == Kind::Complex && rule.meta(0).dtype.kind() != Kind::Complex;
         rule.each(|k| {
@@ -60,19 +61,20 @@ impl Op for Cast {
 }
 
 impl Tensor {
-    /// A copy in another dtype.
+    /// Returns a copy in another dtype.
     ///
-    /// Floats become integers by cutting off the fraction, ending at the type's ends, NaN at 0;
-    /// integers wrap; whatever is not 0 is true.
+    /// Floats become integers by dropping the fraction; values out of range saturate, and NaN
+    /// becomes 0. Integers wrap. Every value other than 0 is true.
     ///
     /// # Errors
-    /// From complex to real numbers.
+    /// A cast from complex numbers to real ones.
     #[track_caller]
     pub fn cast(&self, dtype: DType) -> Result<Tensor> {
         apply(Cast { dtype }, &[self])
     }
 
-    /// In a dtype that holds sums and products of many: 16-bit floats in 32 bits.
+    /// Returns the tensor in a dtype that holds sums and products of many elements: `f32` for
+    /// 16-bit floats.
     pub(crate) fn widened(&self) -> Result<Tensor> {
         match self.dtype() {
             DType::F16 | DType::BF16 => self.cast(DType::F32),
@@ -80,7 +82,7 @@ impl Tensor {
         }
     }
 
-    /// Back from [`Tensor::widened`].
+    /// Casts to `dtype`, without a copy if the tensor has it already.
     pub(crate) fn narrowed(&self, dtype: DType) -> Result<Tensor> {
         if self.dtype() == dtype { Ok(self.clone()) } else { self.cast(dtype) }
     }

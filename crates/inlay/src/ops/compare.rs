@@ -13,8 +13,8 @@ use crate::{Tensor, device};
 declare! {
     /// ``x == y``, element by element, as bool.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.equal([1, 2, 3], 2)
@@ -24,8 +24,8 @@ declare! {
 
     /// ``x != y``, element by element, as bool.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.not_equal([1, 2, 3], 2)
@@ -35,8 +35,8 @@ declare! {
 
     /// ``x < y``, element by element, as bool; not for complex numbers.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.less_than([1, 2, 3], 2)
@@ -46,8 +46,8 @@ declare! {
 
     /// ``x <= y``, element by element, as bool; not for complex numbers.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.less_equal([1, 2, 3], 2)
@@ -57,8 +57,8 @@ declare! {
 
     /// ``x > y``, element by element, as bool; not for complex numbers.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.greater_than([1, 2, 3], 2)
@@ -68,8 +68,8 @@ declare! {
 
     /// ``x >= y``, element by element, as bool; not for complex numbers.
     ///
-    /// Shapes broadcast as in NumPy. Both have one dtype; a plain number or a list takes that of the
-    /// other.
+    /// Shapes broadcast as in NumPy. Both operands have the same dtype; a plain number or a list
+    /// takes that of the other.
     ///
     /// >>> import inlay
     /// >>> inlay.greater_equal([1, 2, 3], 2)
@@ -119,7 +119,7 @@ impl Op for Compare {
 }
 
 impl Tensor {
-    /// Whether elements are equal, or both NaN.
+    /// Whether elements are equal. Two NaNs count as equal.
     pub(super) fn same_as(&self, other: &Tensor) -> Result<Tensor> {
         apply(Compare(Comparison::Same), &[self, other])
     }

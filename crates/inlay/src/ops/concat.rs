@@ -1,4 +1,4 @@
-//! `concat` and `stack`: tensors one after the other.
+//! `concat` and `stack`: join tensors along an axis.
 
 use inlay_core::{Dim, Dims, Error, Meta, ResolvedSlice, Result, axis_of, expect_shape};
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ impl Op for Concat {
 }
 
 impl Tensor {
-    /// The tensors one after the other along `axis`; other sizes and dtypes are the same.
+    /// Joins tensors along `axis`. Their dtypes and all other sizes are equal.
     ///
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.
@@ -105,7 +105,7 @@ impl Tensor {
         apply(Concat { name: Caller(&CONCAT), axis }, tensors)
     }
 
-    /// The tensors along a new axis before `axis`; sizes and dtypes are the same.
+    /// Joins tensors along a new axis at position `axis`. Their dtypes and shapes are equal.
     ///
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.

@@ -1,4 +1,4 @@
-//! `copy`: the same elements in fresh memory.
+//! `copy`: copies the elements to fresh memory.
 
 use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ impl Op for Copy {
 }
 
 impl Tensor {
-    /// The same elements in fresh, contiguous memory.
+    /// Returns a copy of the elements in fresh, contiguous memory.
     ///
     /// # Errors
     /// When there is not enough memory.

@@ -1,4 +1,4 @@
-//! Tensors from sizes and numbers: `full`, `zeros`, `ones`, `arange`.
+//! Creates tensors from sizes and numbers: `full`, `zeros`, `ones`, `arange`.
 
 use inlay_core::{DType, Error, Kind, Meta, Result};
 
@@ -28,7 +28,7 @@ declare! {
 
     /// A tensor of one value.
     ///
-    /// Without a dtype it is int64, float32, complex64 or bool, by the kind of number.
+    /// The default dtype follows the kind of number: int64, float32, complex64 or bool.
     ///
     /// >>> import inlay
     /// >>> inlay.full([2], 7)
@@ -44,7 +44,7 @@ declare! {
 
     /// ``start, start + step, ...`` before `end`; with one argument, ``0, 1, ...`` before it.
     ///
-    /// Without a dtype it is int64 if all three are integers, else float32.
+    /// The default dtype is int64 if all three are integers, else float32.
     ///
     /// >>> import inlay
     /// >>> inlay.arange(1, 6, 2)
@@ -68,7 +68,7 @@ declare! {
 }
 
 impl Tensor {
-    /// A tensor of one value everywhere.
+    /// Returns a tensor that has `value` everywhere.
     ///
     /// # Errors
     /// A value that the dtype does not take, a shape that does not fit in memory.
@@ -77,7 +77,7 @@ impl Tensor {
         filled(FULL.name, shape, value.into(), dtype)
     }
 
-    /// Zeros.
+    /// Returns a tensor of zeros.
     ///
     /// # Errors
     /// A shape that does not fit in memory.
@@ -86,7 +86,7 @@ impl Tensor {
         filled(ZEROS.name, shape, Scalar::Bool(false), dtype)
     }
 
-    /// Ones.
+    /// Returns a tensor of ones.
     ///
     /// # Errors
     /// A shape that does not fit in memory.
@@ -95,7 +95,7 @@ impl Tensor {
         filled(ONES.name, shape, Scalar::Bool(true), dtype)
     }
 
-    /// `start, start + step, …` before `end`, in a real dtype.
+    /// Returns `start, start + step, …` before `end`, in a real dtype.
     ///
     /// # Errors
     /// A step of 0, numbers that are not finite or don't fit in the dtype, bool and complex dtypes.
@@ -110,7 +110,7 @@ impl Tensor {
     }
 }
 
-/// Makes a tensor on `device`, or where the current device is.
+/// Makes a tensor on `device`, or on the current device without one.
 pub(super) fn on(
     device: Option<Device>,
     make: impl FnOnce() -> Result<Tensor>,
@@ -119,7 +119,7 @@ pub(super) fn on(
 }
 
 fn filled(op: &'static str, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
-    // Checked here, so that a size that can't be is an error of this operation.
+    // Checked here, so that an error about the size names this operation.
     inlay_core::Layout::contiguous(op, shape, dtype.size())?;
     let value = value.to_tensor(op, "fill_value", dtype)?;
     let shape = Meta::known(dtype, shape).shape;
@@ -186,7 +186,7 @@ fn integer_range(start: i128, end: i128, step: i128, dtype: DType) -> Result<Ten
         let expected = format!("values of {dtype}: {low} to {high}");
         return Err(Error::Argument { op: OP, arg, got, expected });
     }
-    // Every value fits in the dtype, so the bits of a wrapped u64 are its bits.
+    // Every value fits in the dtype, so the cast of the wrapped `u64` restores it.
     let values = collect(count, |k| (start + k as i128 * step) as u64)?;
     let numbers = Tensor::from_slice(&values, &[values.len()])?;
     if dtype.kind() == Kind::Integer {
@@ -196,14 +196,14 @@ fn integer_range(start: i128, end: i128, step: i128, dtype: DType) -> Result<Ten
     Tensor::from_slice(&values, &[values.len()])?.cast(dtype)
 }
 
-/// `count` values; without a count the step was 0.
+/// Collects `count` values. `None` means that the step was 0.
 fn collect<T>(count: Option<f64>, value: impl Fn(usize) -> T) -> Result<Vec<T>> {
     let Some(count) = count else {
         let (got, expected) = ("0".into(), "anything but 0".into());
         return Err(Error::Argument { op: OP, arg: "step", got, expected });
     };
     let mut values = Vec::new();
-    // A count past usize saturates, and is then more than can be reserved.
+    // A count that exceeds `usize` saturates, and the reservation then fails.
     let count = count as usize;
     let bytes = count.saturating_mul(size_of::<T>());
     values.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes })?;

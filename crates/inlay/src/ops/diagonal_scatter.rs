@@ -1,4 +1,5 @@
-//! `diagonal_scatter`: a tensor onto the diagonal of two axes. And `diagonal`, which reads it.
+//! `diagonal_scatter`: writes a tensor onto the diagonal of two axes. Also `diagonal`, which reads
+//! it.
 
 use inlay_core::{Dims, Error, Layout, Meta, Result, axis_of};
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,10 @@ declare! {
     ///
     /// Args:
     ///     input: the tensor to start from, of at least two dimensions.
-    ///     src: of input's dtype, and of the shape of ``diagonal(input, offset, axis1, axis2)``: the
-    ///         two axes dropped, the diagonal's length last.
-    ///     offset: above the main diagonal if positive, below if negative. Past the edge the diagonal
-    ///         is empty, and so must `src` be.
+    ///     src: of input's dtype, and of the shape of ``diagonal(input, offset, axis1, axis2)``:
+    ///         the two axes are dropped, and the diagonal's length comes last.
+    ///     offset: above the main diagonal if positive, below if negative. Past the edge the
+    ///         diagonal is empty, and `src` must be empty too.
     ///     axis1, axis2: the axes of the rows and of the columns.
     ///     name: the label of the node in a static graph.
     ///
@@ -40,7 +41,8 @@ declare! {
         gradients [input, src]
         twin out => out.apply(WriteRegion(Diagonal { offset, axis1, axis2 }), &[input, src]);
 
-    /// The diagonal of two axes, as a view: both dropped, the diagonal's length last.
+    /// The diagonal of two axes, as a view. Both axes are dropped, and the diagonal's length comes
+    /// last.
     ///
     /// >>> import inlay
     /// >>> inlay.diagonal([[1, 2, 3], [4, 5, 6]], offset=1)
@@ -61,7 +63,7 @@ declare! {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Diagonal {
-    /// How far above the main diagonal, or if negative below.
+    /// How far the diagonal is above the main diagonal, or if negative below it.
     pub offset: i64,
     /// The axis of the rows.
     pub axis1: i64,
@@ -69,7 +71,7 @@ pub struct Diagonal {
     pub axis2: i64,
 }
 
-/// Where [`Tensor::diagonal_scatter`] writes.
+/// The diagonal that [`Tensor::diagonal_scatter`] writes to.
 pub type DiagonalScatter = Diagonal;
 
 impl Default for Diagonal {
@@ -79,7 +81,7 @@ impl Default for Diagonal {
 }
 
 impl Region for Diagonal {
-    /// Both axes from the front.
+    /// Both axes, counted from the front.
     type Found = (usize, usize);
 
     fn reader(&self) -> &'static Operation {
@@ -107,7 +109,8 @@ impl Region for Diagonal {
 }
 
 impl Tensor {
-    /// A copy whose diagonal `at` is `src`: the two axes dropped, the diagonal's length last.
+    /// Returns a copy whose diagonal `at` is `src`. In the shape of `src` the two axes are dropped,
+    /// and the diagonal's length comes last.
     ///
     /// ```
     /// # use inlay::{DiagonalScatter, Tensor};
@@ -126,16 +129,17 @@ impl Tensor {
         apply(WriteRegion(at), &[self, src])
     }
 
-    /// [`Tensor::diagonal_scatter`] in place.
+    /// The in-place version of [`Tensor::diagonal_scatter`].
     ///
     /// # Errors
-    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::diagonal_scatter`]; also memory that is read-only or overlaps
+    /// itself. After an error, nothing was written.
     #[track_caller]
     pub fn diagonal_scatter_(&self, src: &Tensor, at: DiagonalScatter) -> Result<&Self> {
         apply_in_place(WriteRegion(at), &[self, src]).map(|_| self)
     }
 
-    /// The diagonal `at`, as a view.
+    /// Returns the diagonal `at` as a view.
     ///
     /// # Errors
     /// Fewer than two dimensions, axes that are out of range or the same.

@@ -1,4 +1,5 @@
-//! Indices of several axes made one: what turns `index_put` and `scatter_nd` into a scatter of rows.
+//! Combines the indices of several axes into one, which turns `index_put` and `scatter_nd` into a
+//! scatter of rows.
 
 use inlay_core::{DType, Dim, Dims, Error, Meta, Reduce, Result, ShapeText, broadcast_dims};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Scatter, Tensor, device};
 
-/// An index as `i64`, counted from the front and checked.
+/// Checks the range of an index and converts it to `i64` positions counted from the front.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct CheckedIndex {
     pub(super) name: Caller,
@@ -51,7 +52,7 @@ impl Op for CheckedIndex {
     }
 }
 
-/// The positions of `index` on `axis` of `size`, from the front.
+/// Returns the positions of `index` on `axis` of `size`, checked and counted from the front.
 pub(super) fn checked_index(
     operation: &'static Operation,
     index: &Tensor,
@@ -61,17 +62,17 @@ pub(super) fn checked_index(
     apply(CheckedIndex { name: Caller(operation), axis, size }, &[index])
 }
 
-/// A write of rows at one flat index over the first axes of `x`.
+/// A flat index over the first axes of `x`, for a write of rows.
 pub(super) struct Flat {
     pub(super) index: Tensor,
-    /// How many axes the index stands for.
+    /// The number of axes that the index covers.
     pub(super) axes: usize,
-    /// The shape of the index before it was made flat.
+    /// The shape of the index before it was flattened.
     pub(super) shape: Dims,
 }
 
 impl Flat {
-    /// Of one index for each of the first axes, stretched to one shape.
+    /// Combines one index for each of the first axes. The indices broadcast together.
     pub(super) fn of_indices(
         operation: &'static Operation,
         x: &Tensor,
@@ -111,7 +112,7 @@ impl Flat {
         Ok(Flat { index: flat.reshape(&[-1])?, axes: indices.len(), shape })
     }
 
-    /// Of the true places of a mask over the first axes.
+    /// Takes the true places of a mask over the first axes.
     fn of_mask(operation: &'static Operation, x: &Tensor, mask: &Tensor) -> Result<Self> {
         let mask = mask.beside(operation.name, "mask", x, "x")?;
         let dims = x.dims();
@@ -121,12 +122,12 @@ impl Flat {
         Ok(Flat { index, axes: mask.rank(), shape })
     }
 
-    /// `x` with the first axes made one.
+    /// Returns `x` with the covered axes merged into one.
     pub(super) fn rows(&self, x: &Tensor) -> Result<Tensor> {
         x.merged(0, self.axes)
     }
 
-    /// `values` stretched to one row an entry.
+    /// Broadcasts `values` to one row for each entry.
     pub(super) fn updates(
         &self,
         operation: &'static Operation,
@@ -142,7 +143,7 @@ impl Flat {
     }
 }
 
-/// How the rows are written.
+/// Returns the scatter that writes the rows.
 pub(super) fn how(operation: &'static Operation, accumulate: bool) -> Scatter {
     match accumulate {
         true => Scatter::reduce(Reduce::Sum).include_self(true),

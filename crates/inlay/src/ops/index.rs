@@ -1,4 +1,4 @@
-//! `x[...]` and `x[...] = v`: integers, slices, new axes, and at most one tensor.
+//! `x[...]` and `x[...] = v`, with integers, slices, new axes and at most one tensor.
 
 use inlay_core::{Dim, Dims, Error, Layout, Meta, Result, Slice};
 use serde::{Deserialize, Serialize};
@@ -24,20 +24,20 @@ declare! {
 /// One part of an index expression.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// One position, whose axis is dropped.
+    /// One position of an axis. The axis is dropped.
     At(i64),
     /// A slice of an axis.
     Slice(Slice),
-    /// As many whole axes as are left.
+    /// As many whole axes as the other items leave.
     Ellipsis,
     /// A new axis of size 1.
     NewAxis,
-    /// Positions of an axis as an integer tensor, or true places of as many axes as a bool tensor
-    /// has. At most one in an expression.
+    /// Positions on an axis as an integer tensor, or a bool mask over as many axes as it has
+    /// itself. An expression has at most one tensor.
     Tensor(Tensor),
 }
 
-/// An index expression without tensors: a region.
+/// An index expression without tensors. It describes a region.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Basic(SmallVec<[Plain; 6]>);
 
@@ -49,11 +49,11 @@ enum Plain {
     NewAxis,
 }
 
-/// More items than anybody writes: each new axis costs a look at all before it.
+/// The maximum number of items. Inserting new axes takes time quadratic in their number.
 const MOST_ITEMS: usize = 128;
 
 impl Basic {
-    /// The items with the ellipsis, which is at the end if none is written, made whole axes.
+    /// Replaces the ellipsis by whole axes. Without an ellipsis, the whole axes are appended.
     fn expand(&self, op: &'static str, rank: usize) -> Result<SmallVec<[Plain; 6]>> {
         let used = self.0.iter().filter(|item| matches!(item, Plain::At(_) | Plain::Slice(_)));
         let used = used.count();
@@ -88,7 +88,7 @@ impl Basic {
 }
 
 impl Region for Basic {
-    // The items are few and cheap to expand again; as a value they would be moved three times.
+    // Expanding the few items again is cheaper than moving the expanded list.
     type Found = ();
 
     fn reader(&self) -> &'static Operation {
@@ -126,9 +126,9 @@ impl Region for Basic {
 
     fn layout(&self, (): &(), x: &Layout) -> Layout {
         let items = self.expand(GETITEM.name, x.rank());
-        let items = items.unwrap_or_else(|_| unreachable!("inference has seen the items"));
+        let items = items.unwrap_or_else(|_| unreachable!("`shape` has expanded the same items"));
         let mut layout = x.clone();
-        // `at` counts axes of the result, `axis` those of x.
+        // `at` is an axis of the result, `axis` an axis of x.
         let (mut at, mut axis) = (0, 0);
         for item in items {
             match item {
@@ -137,7 +137,7 @@ impl Region for Basic {
                     at += 1;
                 }
                 Plain::At(index) => {
-                    // Inference has seen that it is in range.
+                    // `shape` has checked that the index is in range.
                     let size = x.shape()[axis];
                     let position = if index < 0 { index + size as i64 } else { index };
                     layout = layout.select(at, position as usize);
@@ -154,14 +154,15 @@ impl Region for Basic {
     }
 }
 
-/// An index expression taken apart: what is left of it without its tensor, and the tensor.
+/// An index expression, split into its basic part and its tensor with the tensor's axis in the
+/// view.
 struct Parts {
     basic: Basic,
     tensor: Option<(Tensor, usize)>,
 }
 
 impl Parts {
-    /// `rank` is that of the indexed tensor.
+    /// Splits `items`. `rank` is the rank of the indexed tensor.
     fn new(op: &'static str, items: &[Item], rank: usize) -> Result<Self> {
         let mut basic = SmallVec::new();
         let mut tensor = None;
@@ -176,7 +177,8 @@ impl Parts {
                         let expected = "one tensor at most".into();
                         return Err(Error::TooManyIndices { op, got: 2, expected });
                     }
-                    // The tensor stands for whole axes, one or, for a mask, one for each of its own.
+                    // In the basic part, whole axes stand for the tensor: one, or for a mask as
+                    // many as it has.
                     let covers = if found.dtype() == DType::Bool { found.rank() } else { 1 };
                     tensor = Some((found.clone(), basic.len()));
                     basic.extend(std::iter::repeat_n(Plain::Slice(Slice::ALL), covers));
@@ -184,7 +186,7 @@ impl Parts {
             }
         }
         let basic = Basic(basic);
-        // Before the tensor's axes in the view come those of the items that keep or make one.
+        // The tensor's axis is the number of axes that the items before it keep or insert.
         let tensor = match tensor {
             None => None,
             Some((found, at)) => {
@@ -202,7 +204,8 @@ impl Parts {
     }
 }
 
-/// The view's axes `axis..` that a tensor index covers made one, and its positions on that one.
+/// Merges the axes of `view` from `axis` on that a tensor index covers. Returns the merged view,
+/// the positions on the merged axis, and the shape that replaces this axis in the result.
 fn positions(
     operation: &'static Operation,
     view: &Tensor,
@@ -222,7 +225,7 @@ fn positions(
 }
 
 impl Tensor {
-    /// The part of the tensor that `items` name: a view, unless one of them is a tensor.
+    /// Returns the part of the tensor that `items` select: a view, unless one of them is a tensor.
     ///
     /// ```
     /// # use inlay::{Item, Slice, Tensor};
@@ -245,11 +248,12 @@ impl Tensor {
         rows.shaped(&around(&view, axis, 1, &shape))
     }
 
-    /// Writes `value`, which stretches to the shape of `self.index(items)`, to that part.
+    /// Writes `value` to the part that `items` select. The value broadcasts to the shape of
+    /// `self.index(items)`.
     ///
     /// # Errors
-    /// As [`Tensor::index`]; also dtypes that differ, a value that does not stretch, memory that is
-    /// read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::index`]; also dtypes that differ, a value that does not broadcast,
+    /// memory that is read-only or overlaps itself. After an error, nothing was written.
     #[track_caller]
     pub fn assign(&self, items: &[Item], value: &Tensor) -> Result<()> {
         within(SETITEM.name, || self.write_item(items, value))
@@ -261,7 +265,7 @@ impl Tensor {
         let value = &value.beside(op, "value", self, "x")?;
         let Parts { basic, tensor } = Parts::new(op, items, self.rank())?;
         let Some((tensor, axis)) = tensor else {
-            // In a program the sizes of the part are those of a node.
+            // In a program a size must belong to a node, so a read of the part is recorded.
             let (mut shape, _) = basic.shape(op, "x", &self.meta())?;
             if self.is_symbolic() {
                 shape = apply(ReadRegion(basic.clone()), &[self])?.dims();
@@ -290,15 +294,16 @@ impl Tensor {
         };
         let tracked = !self.stop_gradient() || !value.stop_gradient();
         if self.is_symbolic() || (tracked && is_grad_enabled()) {
-            // The tape sees writes to the tensor itself, not to a view of it.
+            // The tape records writes to the tensor itself, not to a view of it.
             return apply_in_place(WriteRegion(basic), &[self, &write(false)?]).map(drop);
         }
         write(true).map(drop)
     }
 }
 
-/// Mask and value for a write to the true places of a mask over the axes `axis..` of a view, in the
-/// view's own order: the mask's axes where they are, whole axes around.
+/// Prepares a write to the true places of a mask over the axes of `view` from `axis` on. Returns
+/// the mask in a shape that broadcasts to the view, and the value broadcast to the selected
+/// elements.
 fn masked(view: &Tensor, mask: &Tensor, axis: usize, value: &Tensor) -> Result<(Tensor, Tensor)> {
     let mask = &mask.beside(SETITEM.name, "mask", view, "x")?;
     let mask = &mask.fitting(&SETITEM, "mask", &view.dims()[axis..axis + mask.rank()])?;
@@ -313,14 +318,14 @@ fn masked(view: &Tensor, mask: &Tensor, axis: usize, value: &Tensor) -> Result<(
     Ok((mask.shaped(&shape)?, value))
 }
 
-/// The shape of `view` with `covered` axes from `axis` on replaced.
+/// Returns the shape of `view` with `covered` axes from `axis` on replaced by `by`.
 fn around(view: &Tensor, axis: usize, covered: usize, by: &[Dim]) -> Dims {
     let shape = view.dims();
     [&shape[..axis], by, &shape[axis + covered..]].concat().into()
 }
 
 fn stretched(value: &Tensor, shape: &[Dim]) -> Result<Tensor> {
-    // As NumPy: leading dimensions of size 1 that the part does not have may be left out.
+    // As in NumPy, the value may have extra leading dimensions of size 1.
     let extra = value.rank().saturating_sub(shape.len());
     let value = match value.dims()[..extra].iter().all(|size| size.may_equal(Dim::Known(1))) {
         true if extra > 0 => value.shaped(&value.dims()[extra..])?,

@@ -1,4 +1,4 @@
-//! `index_add`: rows added to the places along an axis that an index names.
+//! `index_add`: adds rows to the places along an axis that an index names.
 
 use inlay_core::{Reduce, Result};
 
@@ -7,7 +7,8 @@ use crate::Tensor;
 use crate::declare::declare;
 
 declare! {
-    /// Add rows of `value` to the places along `axis` that a 1-D index names, duplicates too.
+    /// Add rows of `value` to the places along `axis` that a 1-D index names. If several rows name
+    /// a place, all are added.
     ///
     /// >>> import inlay
     /// >>> inlay.index_add([1, 1, 1], [0, 0, -1], 0, [10, 20, 30])
@@ -24,19 +25,19 @@ fn how(axis: i64) -> Scatter {
 }
 
 impl Tensor {
-    /// A copy in which, along `axis` and for i in order, `x[index[i]] += values[i]`.
+    /// Returns a copy in which, along `axis` and for i in order, `x[index[i]] += values[i]`.
     ///
     /// # Errors
-    /// As [`Tensor::scatter`].
+    /// The errors of [`Tensor::scatter`].
     #[track_caller]
     pub fn index_add(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<Tensor> {
         self.scatter(index, values, how(axis))
     }
 
-    /// [`Tensor::index_add`] in place.
+    /// The in-place version of [`Tensor::index_add`].
     ///
     /// # Errors
-    /// As [`Tensor::scatter_`].
+    /// The errors of [`Tensor::scatter_`].
     #[track_caller]
     pub fn index_add_(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<&Self> {
         self.scatter_(index, values, how(axis))

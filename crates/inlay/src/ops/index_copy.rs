@@ -1,4 +1,4 @@
-//! `index_copy`: rows written to the places along an axis that an index names.
+//! `index_copy`: writes rows to the places along an axis that an index names.
 
 use inlay_core::Result;
 
@@ -7,8 +7,8 @@ use crate::Tensor;
 use crate::declare::declare;
 
 declare! {
-    /// Write rows of `value` to the places along `axis` that a 1-D index names. The last row that names
-    /// a place wins.
+    /// Write rows of `value` to the places along `axis` that a 1-D index names. The last row that
+    /// names a place wins.
     ///
     /// >>> import inlay
     /// >>> inlay.index_copy([1, 1, 1], [0, 0, -1], 0, [10, 20, 30])
@@ -25,7 +25,7 @@ fn how(axis: i64) -> Scatter {
 }
 
 impl Tensor {
-    /// A copy in which, along `axis` and for i in order, `x[index[i]] = values[i]`.
+    /// Returns a copy in which, along `axis` and for i in order, `x[index[i]] = values[i]`.
     ///
     /// ```
     /// # use inlay::Tensor;
@@ -37,16 +37,16 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// As [`Tensor::scatter`].
+    /// The errors of [`Tensor::scatter`].
     #[track_caller]
     pub fn index_copy(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<Tensor> {
         self.scatter(index, values, how(axis))
     }
 
-    /// [`Tensor::index_copy`] in place.
+    /// The in-place version of [`Tensor::index_copy`].
     ///
     /// # Errors
-    /// As [`Tensor::scatter_`].
+    /// The errors of [`Tensor::scatter_`].
     #[track_caller]
     pub fn index_copy_(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<&Self> {
         self.scatter_(index, values, how(axis))

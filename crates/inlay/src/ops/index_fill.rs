@@ -1,4 +1,4 @@
-//! `index_fill`: one value to the rows along an axis that an index names.
+//! `index_fill`: writes one value to the rows along an axis that an index names.
 
 use inlay_core::{Combine, DType, Dim, Dims, Meta, Result, axis_of, resized};
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ impl Op for IndexFill {
         rule.each(|k| match k {
             0 => g.index_fill(&index, axis, 0).map(Some),
             _ => {
-                // Every place that is named counts once, however often it is named.
+                // A place counts once, even if several entries name it.
                 let named = named_places(g, &index, axis)?;
                 g.masked_select(&named)?.sum(None, false).map(Some)
             }
@@ -79,7 +79,7 @@ impl Op for IndexFill {
     }
 }
 
-/// Which positions of an axis of `x` an index names, as a mask that stretches to `x`.
+/// Returns a mask of the positions of `axis` that an index names. It broadcasts to `x`.
 fn named_places(x: &Tensor, index: &Tensor, axis: i64) -> Result<Tensor> {
     let mut shape = Dims::from_elem(Dim::Known(1), x.rank());
     shape[axis as usize] = x.dims()[axis as usize];
@@ -87,8 +87,8 @@ fn named_places(x: &Tensor, index: &Tensor, axis: i64) -> Result<Tensor> {
 }
 
 impl Tensor {
-    /// A copy whose rows along `axis` at the positions of a 1-D index are `value`, a plain number
-    /// or a 0-D tensor.
+    /// Returns a copy in which the rows along `axis` at the positions of a 1-D index are `value`, a
+    /// plain number or a 0-D tensor.
     ///
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range, a value of
@@ -104,10 +104,11 @@ impl Tensor {
         apply(IndexFill { axis }, &[self, index, &value])
     }
 
-    /// [`Tensor::index_fill`] in place.
+    /// The in-place version of [`Tensor::index_fill`].
     ///
     /// # Errors
-    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::index_fill`]; also memory that is read-only or overlaps itself.
+    /// After an error, nothing was written.
     #[track_caller]
     pub fn index_fill_<'a>(
         &self,

@@ -1,4 +1,4 @@
-//! `index_put`: values to the elements or rows that several indices, or a mask, name together.
+//! `index_put`: writes values to the elements or rows that several indices, or a mask, name.
 
 use inlay_core::Result;
 
@@ -12,8 +12,9 @@ use crate::{Item, Scatter, Tensor};
 declare! {
     /// Write `value` to ``x[indices[0], indices[1], ...]``, or add it with `accumulate`.
     ///
-    /// The indices are integer tensors for the first axes, which broadcast together, or a single bool
-    /// mask. The value broadcasts to the shape of what is written. Duplicates are processed in order.
+    /// The indices are integer tensors, one for each of the first axes, that broadcast together; or
+    /// a single bool mask. The value broadcasts to the shape of the written part. Duplicates are
+    /// processed in order.
     ///
     /// >>> import inlay, numpy as np
     /// >>> inlay.index_put(np.zeros((2, 2), int), ([0, 1, 1], [1, 0, 0]), [5, 6, 7])
@@ -30,10 +31,11 @@ declare! {
 }
 
 impl Tensor {
-    /// A copy in which `x[indices[0][i], indices[1][i], …] = values[i]`, or `+=` to accumulate.
+    /// Returns a copy in which `x[indices[0][i], indices[1][i], …] = values[i]`, or `+=` if
+    /// `accumulate` is true.
     ///
-    /// The indices are integers for the first axes, which stretch to one shape, or a single mask. The
-    /// values stretch to the shape of what is written.
+    /// The indices are integer tensors, one for each of the first axes, that broadcast together; or
+    /// a single bool mask. The values broadcast to the shape of the written part.
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, indices out of range.
@@ -51,10 +53,11 @@ impl Tensor {
         })
     }
 
-    /// [`Tensor::index_put`] in place.
+    /// The in-place version of [`Tensor::index_put`].
     ///
     /// # Errors
-    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::index_put`]; also memory that is read-only or overlaps itself. After
+    /// an error, nothing was written.
     #[track_caller]
     pub fn index_put_(
         &self,
@@ -75,8 +78,9 @@ impl Tensor {
         Ok((flat, updates))
     }
 
-    /// Writes rows of the first axes made one, in place: through a view of the memory where there is
-    /// one and no gradient is recorded, else through a copy.
+    /// Writes rows in place, with the covered axes merged into one. Writes through a view if
+    /// merging gives a view and no gradient is recorded. Otherwise scatters to a copy and assigns
+    /// that.
     fn write_rows(&self, flat: &Flat, updates: &Tensor, how: Scatter) -> Result<&Self> {
         let rows = flat.rows(self)?;
         let shared = !self.is_symbolic() && rows.array().buffer.same_as(&self.array().buffer);

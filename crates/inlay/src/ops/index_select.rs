@@ -1,4 +1,4 @@
-//! `index_select`: rows along an axis at the positions of a 1-D index.
+//! `index_select`: reads the rows along an axis at the positions of a 1-D index.
 
 use inlay_core::{Error, Meta, Reduce, Result, axis_of, resized};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ declare! {
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct IndexSelect {
-    /// What the user called.
+    /// The operation that the user called.
     pub(super) name: Caller,
     pub(super) axis: i64,
 }
@@ -78,7 +78,7 @@ impl Op for IndexSelect {
 }
 
 impl Tensor {
-    /// The rows along `axis` at the positions of a 1-D index, in its order.
+    /// Returns the rows along `axis` at the positions of a 1-D index, in its order.
     ///
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range.

@@ -1,4 +1,4 @@
-//! `masked_fill`: one value to the true places of a mask.
+//! `masked_fill`: writes one value to the true places of a mask.
 
 use std::borrow::Cow;
 
@@ -68,7 +68,8 @@ impl Op for MaskedFill {
 }
 
 impl Tensor {
-    /// A copy whose true places of `mask` are `value`, a plain number or a 0-D tensor.
+    /// Returns a copy in which the true places of `mask` are `value`, a plain number or a 0-D
+    /// tensor.
     ///
     /// # Errors
     /// A mask that is not bool or does not broadcast, a value of another kind or shape.
@@ -78,10 +79,11 @@ impl Tensor {
         apply(MaskedFill, &[self, mask, &value])
     }
 
-    /// [`Tensor::masked_fill`] in place.
+    /// The in-place version of [`Tensor::masked_fill`].
     ///
     /// # Errors
-    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::masked_fill`]; also memory that is read-only or overlaps itself.
+    /// After an error, nothing was written.
     #[track_caller]
     pub fn masked_fill_<'a>(&self, mask: &Tensor, value: impl Into<Fill<'a>>) -> Result<&Self> {
         let value = value.into().tensor("masked_fill", self)?;
@@ -89,7 +91,7 @@ impl Tensor {
     }
 }
 
-/// What a fill writes: a plain number, or a 0-D tensor.
+/// The value that a fill writes: a plain number or a 0-D tensor.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Fill<'a> {
@@ -98,7 +100,7 @@ pub enum Fill<'a> {
 }
 
 impl<'a> Fill<'a> {
-    /// As a tensor for `x`.
+    /// Returns the value as a tensor. A number takes the dtype of `x`.
     pub(super) fn tensor(self, op: &'static str, x: &Tensor) -> Result<Cow<'a, Tensor>> {
         match self {
             Fill::Scalar(scalar) => scalar.to_tensor(op, "value", x.dtype()).map(Cow::Owned),

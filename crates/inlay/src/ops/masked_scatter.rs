@@ -1,4 +1,4 @@
-//! `masked_scatter`: elements of a source, in order, to the true places of a mask.
+//! `masked_scatter`: writes the elements of a source, in order, to the true places of a mask.
 
 use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
@@ -14,8 +14,8 @@ use crate::{Tensor, device};
 declare! {
     /// Write the elements of `source`, in order, to the true places of `mask`.
     ///
-    /// The k-th true place of the mask, in row-major order, takes the k-th element of the source, in
-    /// row-major order.
+    /// The k-th true place of the mask, in row-major order, takes the k-th element of the source,
+    /// in row-major order.
     ///
     /// Args:
     ///     input: the tensor to start from.
@@ -86,7 +86,8 @@ impl Op for MaskedScatter {
         rule.each(|k| match k {
             0 => rule.g().masked_fill(&mask, 0).map(Some),
             _ => {
-                // The source's first elements were used, in order; the rest get nothing.
+                // The first elements of the source were used, in order. The others get a gradient
+                // of 0.
                 let used = rule.g().masked_select(&mask)?;
                 let all = rule.zeros(2)?.reshape(&[-1])?.dims();
                 used.among_zeros(&all)?.shaped(rule.shape(2)).map(Some)
@@ -96,11 +97,11 @@ impl Op for MaskedScatter {
 }
 
 impl Tensor {
-    /// A copy in which the k-th true place of `mask`, in row-major order, is the k-th element of
-    /// `source`, in row-major order.
+    /// Returns a copy in which the k-th true place of `mask`, in row-major order, is the k-th
+    /// element of `source`, in row-major order.
     ///
-    /// The mask is bool and broadcasts to this shape. The source may have any shape, and more
-    /// elements than are needed.
+    /// The mask is bool and broadcasts to the shape of this tensor. The source may have any shape,
+    /// and more elements than are needed.
     ///
     /// ```
     /// # use inlay::Tensor;
@@ -119,10 +120,11 @@ impl Tensor {
         apply(MaskedScatter, &[self, mask, source])
     }
 
-    /// [`Tensor::masked_scatter`] in place.
+    /// The in-place version of [`Tensor::masked_scatter`].
     ///
     /// # Errors
-    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::masked_scatter`]; also memory that is read-only or overlaps itself.
+    /// After an error, nothing was written.
     #[track_caller]
     pub fn masked_scatter_(&self, mask: &Tensor, source: &Tensor) -> Result<&Self> {
         apply_in_place(MaskedScatter, &[self, mask, source]).map(|_| self)

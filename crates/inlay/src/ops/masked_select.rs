@@ -1,4 +1,4 @@
-//! `masked_select`: the true places of a mask, in order.
+//! `masked_select`: reads the elements at the true places of a mask, in order.
 
 use inlay_core::{Dim, Meta, Result};
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ impl Op for MaskedSelect {
 
     fn infer(&self, [x, mask]: &[Meta; 2]) -> Result<Inferred<()>> {
         expect_mask_for(self.name(), mask, x)?;
-        // How many are true is known only from the mask's values.
+        // The number of true places depends on the values of the mask.
         Inferred::only(x.with_shape(smallvec![Dim::unknown()]))
     }
 
@@ -61,8 +61,8 @@ impl Op for MaskedSelect {
 }
 
 impl Tensor {
-    /// The elements at the true places of `mask`, which is bool and broadcasts to this shape, as a
-    /// 1-D tensor in row-major order.
+    /// Returns the elements at the true places of `mask` as a 1-D tensor in row-major order. The
+    /// mask is bool and broadcasts to the shape of this tensor.
     ///
     /// # Errors
     /// A mask that is not bool or does not broadcast.
@@ -71,7 +71,7 @@ impl Tensor {
         apply(MaskedSelect, &[self, mask])
     }
 
-    /// Where this bool tensor is true, counted in row-major order.
+    /// Returns the row-major positions at which this bool tensor is true.
     pub(super) fn true_places(&self) -> Result<Tensor> {
         let flat = self.reshape(&[-1])?;
         self.numbers(flat.dims()[0])?.masked_select(&flat)

@@ -1,5 +1,5 @@
-//! The operations, one file each: what it is (its declaration), what it accepts, what it does, and its
-//! methods of [`Tensor`](crate::Tensor).
+//! The operations, one file each: the declaration, the shape rules, the kernel call, the gradient,
+//! and the methods of [`Tensor`](crate::Tensor).
 
 mod broadcast;
 mod names;
@@ -31,17 +31,17 @@ pub use scatter::Scatter;
 pub use select_scatter::SelectScatter;
 pub use slice_scatter::{SliceScatter, Slices};
 
-/// An operation type that files can hold.
+/// An operation type that program files can hold.
 struct Stored {
-    /// What files call it.
+    /// The name of the type in files.
     tag: &'static str,
-    /// The bytes of an operation, if it is of this type.
+    /// Serializes an operation, if it is of this type.
     save: fn(&AnyOp) -> Option<Result<Vec<u8>>>,
     load: fn(&[u8]) -> Result<AnyOp>,
 }
 
-/// Lists the files of operations. Behind each stand the types that programs hold, with the names that
-/// program files have for them. An operation that is made of others has none.
+/// Lists the files of operations. The braces after each file list the operation types that programs
+/// hold, with their names in program files. An operation that is composed of others has none.
 ///
 /// A file that is marked `helper` declares no operation.
 macro_rules! registry {
@@ -110,12 +110,13 @@ registry! {
     where_ { Where(where_::Where) }
 }
 
-/// All declared operations, those that only other operations call among them.
+/// Returns all declared operations, including those that only other operations call.
 fn all() -> impl Iterator<Item = &'static Operation> {
     DECLARED.iter().flat_map(|declared| declared.iter().copied())
 }
 
-/// The operations, by name: what each is called, what it takes and returns, and what it does.
+/// Returns the operations sorted by name: what each is called, what it takes and returns, and what
+/// it does.
 ///
 /// ```
 /// let writes = inlay::operations().iter().filter(|op| op.twin.is_some());
@@ -146,7 +147,7 @@ fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     }
 }
 
-/// What a file holds of an operation: the tag of its type, and its bytes.
+/// Returns what a file holds of an operation: the tag of its type, and its bytes.
 pub(crate) fn save(op: &AnyOp) -> Result<(&'static str, Vec<u8>)> {
     let saved = STORED.iter().find_map(|stored| Some((stored.tag, (stored.save)(op)?)));
     match saved {
@@ -158,7 +159,7 @@ pub(crate) fn save(op: &AnyOp) -> Result<(&'static str, Vec<u8>)> {
     }
 }
 
-/// The operation of what [`save`] has made.
+/// Restores the operation from the tag and bytes that [`save`] returned.
 pub(crate) fn load(tag: &str, bytes: &[u8]) -> Result<AnyOp> {
     match STORED.iter().find(|stored| stored.tag == tag) {
         Some(stored) => (stored.load)(bytes),

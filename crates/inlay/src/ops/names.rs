@@ -1,5 +1,5 @@
-//! Names inside of operations that programs hold. Files keep them as text, and only those that the
-//! table of operations has.
+//! Names of operations and arguments inside of operations that programs hold. Files store them as
+//! text, and accept only declared names.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -11,11 +11,11 @@ use serde::{Serialize, Serializer};
 use super::all;
 use crate::declare::Operation;
 
-/// What a user called, in an operation that serves several.
+/// The operation that the user called, in an operation type that serves several.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller(pub(crate) &'static Operation);
 
-/// What the caller calls an argument.
+/// The name of an argument in the operation that the user called.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Word(pub(crate) &'static str);
 
@@ -54,7 +54,8 @@ impl fmt::Debug for Word {
     }
 }
 
-/// The text of a name that can be read again. A name that could not is an error when it is saved.
+/// Serializes a name as text. Saving a name that is not declared is an error, as it could not be
+/// read again.
 macro_rules! in_files {
     ($($type:ident, $find:ident, $text:expr;)*) => { $(
         impl Serialize for $type {

@@ -1,4 +1,4 @@
-//! The gradients of products: each factor has that of the result, times all other factors.
+//! The gradients of products: a factor has the gradient of the result, times all other factors.
 
 use inlay_core::{DType, Dim, Error, Kind, Meta, Reduce, Result, expect_shape};
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,9 @@ declare! {
     PRODUCTS = "products"(g: Tensor, x: Tensor, index: Index, first: Tensor);
 }
 
-/// For each row of `x` the gradient of its place, times the conjugate of the product of all other
-/// rows that name the place, and of the place's own value in `first`, if there is one.
+/// Returns, for each row of `x`, the gradient of its place times the conjugate of the product of
+/// all other rows that name the place. If `first` is given, it holds one more factor for each
+/// place.
 pub(super) fn factors_gradient(
     g: &Tensor,
     x: &Tensor,
@@ -24,7 +25,7 @@ pub(super) fn factors_gradient(
     axis: usize,
     first: Option<&Tensor>,
 ) -> Result<Tensor> {
-    // What will not be differentiated is made in one go.
+    // A gradient that is not recorded is computed by one operation.
     if !is_grad_enabled() {
         let of = if first.is_some() { Of::OthersAndOwn } else { Of::Others };
         return apply(Products { axis, of }, &[g, x, index, first.unwrap_or(g)]);
@@ -35,8 +36,8 @@ pub(super) fn factors_gradient(
     select(g)?.times(&others)
 }
 
-/// For each place the gradient `g`, times the conjugate of the product of all rows of `x` that name
-/// it.
+/// Returns, for each place, the gradient `g` times the conjugate of the product of all rows of `x`
+/// that name it.
 pub(super) fn base_gradient(g: &Tensor, x: &Tensor, index: &Tensor, axis: usize) -> Result<Tensor> {
     if !is_grad_enabled() {
         return apply(Products { axis, of: Of::All }, &[g, x, index, g]);
@@ -47,18 +48,18 @@ pub(super) fn base_gradient(g: &Tensor, x: &Tensor, index: &Tensor, axis: usize)
     g.times(&ones.scatter(index, &updates, how)?.conjugate()?)
 }
 
-/// Which factors a gradient is multiplied by.
+/// The factors by which a gradient is multiplied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 enum Of {
     /// All rows of the place, for the place.
     All,
     /// All other rows of the place, for each row.
     Others,
-    /// Likewise, and what the place had.
+    /// All other rows of the place and its old value, for each row.
     OthersAndOwn,
 }
 
-/// [`factors_gradient`] or [`base_gradient`] as one step, without a gradient of its own.
+/// [`factors_gradient`] or [`base_gradient`] as one operation, which has no gradient of its own.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Products {
     axis: usize,
@@ -107,11 +108,12 @@ impl Op for Products {
     }
 }
 
-/// For each row of `x` the conjugate of the product of all other rows that name its place, times
-/// `first`, if there is one, which holds the place's own value for each row.
+/// Returns, for each row of `x`, the conjugate of the product of all other rows that name its
+/// place. If `first` is given, it holds one more factor for each row.
 ///
-/// Products before and after each row, in twice the precision, in which they stay: factors that are 0,
-/// tiny or huge come out right, as nothing is divided and hardly anything leaves the range.
+/// The result is the product of the rows before times the product of the rows after, both in twice
+/// the precision. Nothing is divided and overflow is unlikely, so factors that are 0, tiny or huge
+/// give correct gradients.
 fn products_of_others(
     x: &Tensor,
     index: &Tensor,
@@ -129,7 +131,7 @@ fn products_of_others(
 }
 
 impl Tensor {
-    /// In twice the precision where there is such a dtype.
+    /// Converts the tensor to twice the precision, if there is such a dtype.
     fn precise(&self) -> Result<Tensor> {
         self.narrowed(match self.dtype() {
             DType::F16 | DType::BF16 => DType::F32,
@@ -138,7 +140,7 @@ impl Tensor {
         })
     }
 
-    /// Times factors of twice the precision, rounded once.
+    /// Multiplies by factors of twice the precision and rounds once.
     pub(super) fn times(&self, precise: &Tensor) -> Result<Tensor> {
         self.narrowed(precise.dtype())?.multiply(precise)?.narrowed(self.dtype())
     }

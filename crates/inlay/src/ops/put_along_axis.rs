@@ -1,4 +1,4 @@
-//! `put_along_axis`: single elements to the positions of an index of the tensor's rank.
+//! `put_along_axis`: writes single elements to the positions of an index of the tensor's rank.
 
 use std::borrow::Cow;
 
@@ -32,9 +32,9 @@ declare! {
     ///     axis: the axis along which the index counts.
     ///     reduce: 'assign', or as in ``scatter``: 'add', 'mul', 'mean', 'amax', 'amin'.
     ///     include_self: whether the old value of a place takes part in its reduction.
-    ///     broadcast: True stretches index and values to x's shape off the axis, as in Paddle and
-    ///         NumPy. With False they may be smaller than x there, and values larger than the index,
-    ///         as in torch's ``scatter_reduce``.
+    ///     broadcast: True broadcasts index and values to x's shape on the axes other than `axis`,
+    ///         as in Paddle and NumPy. With False they may be smaller than x on those axes, and
+    ///         values larger than the index, as in torch's ``scatter_reduce``.
     ///
     /// >>> import inlay
     /// >>> inlay.put_along_axis([[0, 0, 0], [0, 0, 0]], [[2], [0]], 7, 1)
@@ -64,18 +64,18 @@ pub struct PutAlongAxis {
 }
 
 impl PutAlongAxis {
-    /// Assign along `axis`: the last value of a place wins.
+    /// Assigns along `axis`. The last value of a place wins.
     pub fn assign(axis: i64) -> Self {
         PutAlongAxis { axis, combine: Combine::Assign, broadcast: true }
     }
 
-    /// Reduce along `axis` the values of each place, and its old value.
+    /// Reduces along `axis` the values of each place together with its old value.
     pub fn reduce(axis: i64, reduce: Reduce) -> Self {
         let combine = Combine::Reduce { reduce, include_self: true };
         PutAlongAxis { axis, combine, broadcast: true }
     }
 
-    /// Whether the old value of a place takes part in its reduction; it does by default.
+    /// Sets whether the old value of a place takes part in its reduction. By default it does.
     #[must_use]
     pub fn include_self(mut self, include: bool) -> Self {
         if let Combine::Reduce { include_self, .. } = &mut self.combine {
@@ -84,8 +84,9 @@ impl PutAlongAxis {
         self
     }
 
-    /// Whether index and values stretch to the tensor's shape off the axis, as they do by default.
-    /// Otherwise they may be smaller than the tensor there, and values larger than the index.
+    /// Sets whether index and values broadcast to the tensor's shape on the other axes. By default
+    /// they do. Otherwise they may be smaller than the tensor there, and values larger than the
+    /// index.
     #[must_use]
     pub fn broadcast(mut self, broadcast: bool) -> Self {
         self.broadcast = broadcast;
@@ -131,7 +132,7 @@ impl Op for PutAlongAxis {
         let shape = if self.broadcast { x.shape() } else { index.shape() };
         let shape = resized(shape, axis, index.shape()[axis]);
         let layout = index.layout.broadcast_to(&shape);
-        let layout = layout.unwrap_or_else(|| unreachable!("inference has seen the shapes"));
+        let layout = layout.unwrap_or_else(|| unreachable!("`infer` has checked the shapes"));
         let values = if self.broadcast {
             stretch(op, "values", values, &shape)?
         } else {
@@ -151,7 +152,8 @@ impl Op for PutAlongAxis {
         Saves { inputs, output: y }
     }
 
-    /// That of a scatter, with elements for rows; a product is one over all elements in one row.
+    /// Uses the rules of a scatter, with elements instead of rows. For a product everything is
+    /// flattened to 1-D, so each element is a row.
     fn grad(&self, rule: &Rule<'_>, found: &usize) -> Result<Grads> {
         let shape = rule.shape(0);
         let axis = *found;
@@ -199,7 +201,7 @@ impl Op for PutAlongAxis {
     }
 }
 
-/// Where each entry's place is among all elements of `shape` in row-major order.
+/// Returns, for each entry, the row-major position of its place among all elements of `shape`.
 fn flat_index(index: &Tensor, axis: usize, shape: &[Dim], entries: &[Dim]) -> Result<Tensor> {
     let mut flat = index.filled(entries, false, DType::I64)?;
     for k in 0..shape.len() {
@@ -216,8 +218,8 @@ fn flat_index(index: &Tensor, axis: usize, shape: &[Dim], entries: &[Dim]) -> Re
 }
 
 impl Tensor {
-    /// A copy in which `x[i][index[i][j][k]][k] (op)= values[i][j][k]`, for axis 1 and for j in
-    /// order; other axes likewise.
+    /// Returns a copy in which `x[i][index[i][j][k]][k] (op)= values[i][j][k]`, for axis 1 and for
+    /// j in order. Other axes work likewise.
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that the
@@ -232,10 +234,11 @@ impl Tensor {
         apply(how, &[self, index, values])
     }
 
-    /// [`Tensor::put_along_axis`] in place.
+    /// The in-place version of [`Tensor::put_along_axis`].
     ///
     /// # Errors
-    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::put_along_axis`]; also memory that is read-only or overlaps itself.
+    /// After an error, nothing was written.
     #[track_caller]
     pub fn put_along_axis_(
         &self,

@@ -15,10 +15,12 @@ use crate::{Tensor, device};
 declare! {
     /// The sum over axes.
     ///
-    /// Integers and bools are summed in 64 bits and wrap, 16-bit floats in 32 and rounded once.
+    /// Integers and bools are summed in 64 bits and wrap. 16-bit floats are summed in 32 bits and
+    /// rounded once.
     ///
-    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
-    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    /// `axis` is an axis, a list of axes, or None for all axes. `keepdim` keeps the reduced axes
+    /// with size 1. The order of the steps depends only on the shape, so the result does not depend
+    /// on the number of threads.
     ///
     /// >>> import inlay
     /// >>> inlay.sum([[1, 2], [3, 4]], axis=0)
@@ -27,10 +29,11 @@ declare! {
         gradients [x]
         => x.sum(axis, keepdim);
 
-    /// The mean over axes; that of integers is taken without overflow and rounded down.
+    /// The mean over axes. The mean of integers does not overflow and is rounded down.
     ///
-    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
-    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    /// `axis` is an axis, a list of axes, or None for all axes. `keepdim` keeps the reduced axes
+    /// with size 1. The order of the steps depends only on the shape, so the result does not depend
+    /// on the number of threads.
     ///
     /// >>> import inlay
     /// >>> inlay.mean([[1., 2.], [3., 4.]], axis=1)
@@ -41,10 +44,12 @@ declare! {
 
     /// The product over axes.
     ///
-    /// Integers and bools are multiplied in 64 bits and wrap, 16-bit floats in 32 and rounded once.
+    /// Integers and bools are multiplied in 64 bits and wrap. 16-bit floats are multiplied in 32
+    /// bits and rounded once.
     ///
-    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
-    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    /// `axis` is an axis, a list of axes, or None for all axes. `keepdim` keeps the reduced axes
+    /// with size 1. The order of the steps depends only on the shape, so the result does not depend
+    /// on the number of threads.
     ///
     /// >>> import inlay
     /// >>> inlay.prod([[1, 2], [3, 4]], axis=0)
@@ -53,10 +58,12 @@ declare! {
         gradients [x]
         => x.prod(axis, keepdim);
 
-    /// The largest over axes; NaN if one is. Its gradient is shared by all that equal it.
+    /// The largest element over axes, or NaN if one of the elements is NaN. All elements that equal
+    /// the result share its gradient equally.
     ///
-    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
-    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    /// `axis` is an axis, a list of axes, or None for all axes. `keepdim` keeps the reduced axes
+    /// with size 1. The order of the steps depends only on the shape, so the result does not depend
+    /// on the number of threads.
     ///
     /// >>> import inlay
     /// >>> inlay.amax([[1, 5], [3, 4]], axis=0)
@@ -65,10 +72,12 @@ declare! {
         gradients [x]
         => x.amax(axis, keepdim);
 
-    /// The smallest over axes; NaN if one is. Its gradient is shared by all that equal it.
+    /// The smallest element over axes, or NaN if one of the elements is NaN. All elements that
+    /// equal the result share its gradient equally.
     ///
-    /// `axis` is one, a list of them, or None for all; `keepdim` leaves them with size 1. The order of
-    /// steps depends on the shape alone, so the result does not depend on the number of threads.
+    /// `axis` is an axis, a list of axes, or None for all axes. `keepdim` keeps the reduced axes
+    /// with size 1. The order of the steps depends only on the shape, so the result does not depend
+    /// on the number of threads.
     ///
     /// >>> import inlay
     /// >>> inlay.amin([[1, 5], [3, 4]], axis=0)
@@ -81,7 +90,7 @@ declare! {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Reduction {
     how: Fold,
-    /// `None` is all.
+    /// `None` means all axes.
     axes: Option<Vec<i64>>,
     keepdim: bool,
 }
@@ -90,7 +99,7 @@ pub(crate) struct Reduction {
 type Over = SmallVec<[bool; 6]>;
 
 impl Reduction {
-    /// The axes counted from the front.
+    /// Resolves the axes for a tensor of rank `rank`.
     fn over(&self, rank: usize) -> Result<Over> {
         let op = self.name();
         let Some(axes) = &self.axes else { return Ok(SmallVec::from_elem(true, rank)) };
@@ -106,7 +115,7 @@ impl Reduction {
     }
 }
 
-/// In which dtype the result is: sums and products of integers and bools in 64 bits.
+/// Returns the dtype of the result. Sums and products of integers and bools have 64 bits.
 fn result_dtype(how: Fold, dtype: DType) -> DType {
     match (how, dtype.kind()) {
         (Fold::Mean | Fold::Amax | Fold::Amin, _) | (_, Kind::Float | Kind::Complex) => dtype,
@@ -141,7 +150,7 @@ impl Op for Reduction {
             return Err(Error::Undefined { op: self.name(), what, dtype: x.dtype });
         }
         let none = x.shape.iter().zip(&over).any(|(dim, &over)| over && *dim == Dim::Known(0));
-        // Only a float can say that the mean of nothing is not a number.
+        // The mean of no elements is NaN, which an integer can't represent.
         let needs_some = match self.how {
             Fold::Amax | Fold::Amin => true,
             Fold::Mean => x.dtype.is_integer(),
@@ -163,7 +172,8 @@ impl Op for Reduction {
     fn run(&self, [x]: &[&Array; 1], inferred: &Inferred<Over>, _out: Out) -> Result<Array> {
         let over = &inferred.found;
         let to = x.fresh(self.name(), &inferred.meta)?;
-        // The kernel wants the summed axes gone; with `keepdim` they are there with size 1.
+        // The kernel expects a target without the reduced axes. With `keepdim` the result has them
+        // with size 1.
         let mut layout = to.layout.clone();
         if self.keepdim {
             for axis in (0..over.len()).rev().filter(|&axis| over[axis]) {
@@ -196,7 +206,8 @@ impl Op for Reduction {
                 let summed = shape.iter().zip(over).filter(|(_, over)| **over);
                 let summed: Dims = summed.map(|(size, _)| *size).collect();
                 let wide = g.widened()?;
-                // Of nothing there is nobody to share with, but 0 / 0 would be seen at second order.
+                // `count` returns at least 1: with no elements, 0 / 0 would appear in second-order
+                // gradients.
                 let count = g.count(&summed, wide.dtype())?;
                 wide.divide(&count)?.narrowed(g.dtype())?.stretched_to(shape)?
             }
@@ -215,7 +226,8 @@ impl Op for Reduction {
     }
 }
 
-/// For each element the gradient `g` of its product, times all others that are multiplied with it.
+/// Returns, for each element, the gradient `g` of its product times the conjugate of the product of
+/// all other factors.
 fn product_gradient(g: &Tensor, x: &Tensor, over: &[bool]) -> Result<Tensor> {
     let rank = over.len();
     let kept = (0..rank).filter(|&axis| !over[axis]);
@@ -240,12 +252,12 @@ macro_rules! reductions {
         impl Tensor { $(
             $(#[doc = $doc])+
             ///
-            /// Over `axes`, or over all of them for `None`; `keepdim` leaves them with size 1. The order
-            /// of steps depends on the shape alone.
+            /// Reduces over `axes`, or over all axes for `None`. `keepdim` keeps the reduced axes
+            /// with size 1. The order of the steps depends only on the shape.
             ///
             /// # Errors
-            /// An axis that is out of range or named twice; a dtype or an emptiness that the reduction
-            /// does not have.
+            /// An axis that is out of range or named twice, a dtype for which the reduction is not
+            /// defined, no elements for a reduction that needs at least one.
             #[track_caller]
             pub fn $name(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
                 let axes = axes.map(<[i64]>::to_vec);
@@ -255,10 +267,12 @@ macro_rules! reductions {
     };
 }
 reductions!(
-    sum, Sum, "The sum. Integers and bools are summed in 64 bits and wrap, 16-bit floats in 32 and",
-        "rounded once.";
-    mean, Mean, "The mean. That of integers is taken without overflow and rounded down.";
+    sum, Sum, "The sum. Integers and bools are summed in 64 bits and wrap. 16-bit floats are",
+        "summed in 32 bits and rounded once.";
+    mean, Mean, "The mean. The mean of integers does not overflow and is rounded down.";
     prod, Prod, "The product, in the dtypes of [`Tensor::sum`].";
-    amax, Amax, "The largest; NaN if one is. Its gradient is shared by all that equal it.";
-    amin, Amin, "The smallest; NaN if one is. Its gradient is shared by all that equal it.";
+    amax, Amax, "The largest element, or NaN if one is NaN. All elements that equal it share its",
+        "gradient equally.";
+    amin, Amin, "The smallest element, or NaN if one is NaN. All elements that equal it share its",
+        "gradient equally.";
 );

@@ -1,5 +1,6 @@
-//! Regions: parts of a tensor that a layout can name. Reading one is a view. Writing one is a copy to
-//! that view. Slices, diagonals and single positions differ in their layout alone.
+//! Regions: parts of a tensor that a layout can describe. Reading a region makes a view, and
+//! writing one copies to that view. Slices, diagonals and single positions differ only in their
+//! layout.
 
 use std::fmt;
 use std::hash::Hash;
@@ -16,40 +17,42 @@ use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::tape::{Grads, Rule};
 
-/// A part of a tensor.
+/// A part of a tensor that a layout can describe.
 pub(crate) trait Region: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
-    /// What the tensor's rank and sizes tell about the region: its axes counted from the front, for
-    /// example.
+    /// What the tensor's rank and sizes determine about the region, for example its axes counted
+    /// from the front.
     type Found: fmt::Debug + Send + Sync + 'static;
 
-    /// The operation that reads it.
+    /// The operation that reads the region.
     fn reader(&self) -> &'static Operation;
-    /// The operation that writes it: the tensor is its first input, what is written its second.
+    /// The operation that writes the region. Its first input is the tensor, its second the values.
     fn writer(&self) -> &'static Operation;
-    /// Its shape, or why `x` has no such part; `op` and the name of `x` are for the error.
+    /// Returns the shape of the region, or an error if `x` has no such part. Errors name the
+    /// operation `op` and call `x` `arg`.
     fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<(Dims, Self::Found)>;
-    /// Where it lies, for a layout whose shape has passed `shape`.
+    /// Returns the layout of the region in `x`, whose shape has passed `shape`.
     fn layout(&self, found: &Self::Found, x: &Layout) -> Layout;
-    /// Where the rest lies: layouts that cover every element outside of the region. They may cover
-    /// some inside of it if those are few.
+    /// Returns layouts that together cover every element outside of the region. They may also cover
+    /// elements of the region, which are then copied needlessly.
     fn rest(&self, _found: &Self::Found, x: &Layout) -> SmallVec<[Layout; 4]> {
         smallvec![x.clone()]
     }
-    /// The region as a comb over a contiguous `x`, if it is one, with its elements in row-major order.
+    /// Returns the region as a comb over a contiguous `x`, if it is one whose elements are in
+    /// row-major order.
     fn comb(&self, _found: &Self::Found, _x: &Layout) -> Option<Comb> {
         None
     }
-    /// As [`Op::sizes`].
+    /// See [`Op::sizes`].
     fn sizes(&self) -> Dims {
         Dims::new()
     }
-    /// As [`Op::with_sizes`].
+    /// See [`Op::with_sizes`].
     fn with_sizes(&self, _sizes: &[Dim]) -> Option<Self> {
         None
     }
 }
 
-/// Reads a region, as a view.
+/// Reads a region as a view.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct ReadRegion<R>(pub(crate) R);
 
@@ -85,7 +88,7 @@ impl<R: Region> Op for ReadRegion<R> {
     }
 }
 
-/// The bytes of the contiguous runs of a layout of elements of `size` bytes.
+/// Returns the length in bytes of the contiguous runs of a layout. Elements have `size` bytes.
 fn run_bytes(layout: &Layout, size: usize) -> usize {
     let mut run = size;
     for (&len, &stride) in layout.shape().iter().zip(layout.strides()).rev() {

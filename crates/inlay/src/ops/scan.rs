@@ -1,8 +1,8 @@
-//! Chains along an index: what the exact gradient of a product is made of.
+//! Chains along an index, of which the exact gradient of a product is made.
 //!
-//! The entries of an index that name one place form a chain, in index order. A row of a chain is its
-//! own plus a factor times the row before it. Such recurrences are closed under differentiation, so
-//! products of "all the others" need no division, at any order of gradient.
+//! The entries of an index that name the same place form a chain, in index order. A row of a chain
+//! is a value of its own plus a factor times the row before it. The derivative of such a recurrence
+//! is again one, so a product of "all other factors" needs no division, at any order of gradient.
 
 use inlay_core::{DType, Dim, Dims, Meta, Result};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,8 @@ declare! {
     SCAN = "scan"(a: Tensor, c: Tensor, from: Index);
 }
 
-/// For each entry of an index, the one before (or after) it in its chain, or the number of entries.
+/// For each entry of an index, the one before (or after) it in its chain, or the number of entries
+/// if there is none.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Neighbours {
     places: Dim,
@@ -61,7 +62,7 @@ impl Op for Neighbours {
     }
 }
 
-/// `y[i] = a[i] + c[i] * y[from[i]]` along an axis, or `a[i]` where the chain begins.
+/// `y[i] = a[i] + c[i] * y[from[i]]` along an axis. At the start of a chain, `y[i] = a[i]`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Scan {
     axis: usize,
@@ -86,9 +87,9 @@ impl Op for Scan {
 
     fn run(&self, [a, c, from]: &[&Array; 3], _: &Inferred<()>, _out: Out) -> Result<Array> {
         let count = a.shape()[self.axis];
-        // One past the axis stands for "none".
+        // The position one past the axis means "none".
         let from = device::positions(self.name(), "from", from, self.axis, count + 1)?;
-        // A program from a file may say anything.
+        // In a program that was read from a file, `from` may have any values.
         device::expect_chain(self.name(), &from, self.backwards)?;
         let to = a.new_like(self.name())?;
         device::scan_rows(&to, a, c, self.axis, &from, self.backwards)?;
@@ -99,8 +100,9 @@ impl Op for Scan {
         Saves::inputs(&[1, 2]).and_output()
     }
 
-    /// With z the gradient of y that has come all along the chain: z[i] = g[i] + c[n] z[n] for the
-    /// row n that was made of row i; the gradient of `a` is z, and that of c[i] is z[i] y[from[i]].
+    /// Let z be the gradient of y that is accumulated along the chain: z[i] = g[i] + conj(c[n])
+    /// z[n], where n is the row with from[n] = i. Then the gradient of `a` is z, and that of c[i]
+    /// is z[i] conj(y[from[i]]).
     fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let (c, from, y) = (rule.input(1)?.conjugate()?, rule.input(2)?, rule.output()?);
         let chain = Chain { from, axis: self.axis, backwards: self.backwards };
@@ -115,46 +117,47 @@ impl Op for Scan {
 
 /// The chains of an index along an axis, in one direction.
 pub(super) struct Chain {
-    /// For each row the one before it, or the number of rows.
+    /// For each row, the row before it in its chain, or the number of rows if there is none.
     from: Tensor,
     axis: usize,
     backwards: bool,
 }
 
 impl Chain {
-    /// The chains of a 1-D index into `places`.
+    /// Returns the chains of a 1-D index into `places`.
     pub(super) fn new(index: &Tensor, places: Dim, axis: usize, backwards: bool) -> Result<Self> {
         let from = apply(Neighbours { places, backwards }, &[index])?;
         Ok(Chain { from, axis, backwards })
     }
 
-    /// The same chains the other way.
+    /// Returns the same chains in the opposite direction.
     fn reversed(&self) -> Result<Self> {
         let count = self.from.dims();
-        // Who comes from row i is the next after i: write each row's number to where it comes from.
+        // If j comes before i, then i comes after j: each row's number is written to the row before
+        // it.
         let numbers = self.from.numbers(count[0])?;
         let none = self.count()?.stretched_to(&count)?;
-        // One past the rows stands for "none".
+        // The extra place at the end takes the rows that begin a chain.
         let none = Tensor::concat(&[&none, &self.count()?.reshape(&[1])?], 0)?;
         let next = none.scatter(&self.from, &numbers, crate::Scatter::overwrite())?;
         let from = next.block(&Block::first(&count))?;
         Ok(Chain { from, axis: self.axis, backwards: !self.backwards })
     }
 
-    /// How many rows there are, which stands for "none" in `from`.
+    /// Returns the number of rows, which means "none" in `from`.
     fn count(&self) -> Result<Tensor> {
         self.from.count(&self.from.dims(), DType::I64)
     }
 
-    /// For each row of `x` the one before it, and 0 where the chain begins.
+    /// Returns, for each row, the row of `x` before it in its chain, or 0 where the chain begins.
     pub(super) fn shift(&self, x: &Tensor) -> Result<Tensor> {
         let begins = self.begins(x.rank())?;
-        // Where there is none, any row will do: it is not taken.
+        // The first row of a chain reads row 0 instead, which the mask then replaces by 0.
         let from = self.from.masked_fill(&self.from.equal(&self.count()?)?, 0)?;
         x.index_select(&from, self.axis as i64)?.masked_fill(&begins, 0)
     }
 
-    /// Which rows begin a chain, as a mask that stretches over rows of rank `rank`.
+    /// Returns a mask of the rows that begin a chain. It broadcasts to a tensor of rank `rank`.
     pub(super) fn begins(&self, rank: usize) -> Result<Tensor> {
         let mut shape = vec![1; rank];
         shape[self.axis] = -1;
@@ -166,7 +169,7 @@ impl Chain {
         apply(Scan { axis: self.axis, backwards: self.backwards }, &[a, c, &self.from])
     }
 
-    /// For each row the product of all rows before it in its chain, times `first` of its place.
+    /// Returns, for each row, the product of all rows before it in its chain, times `first`.
     pub(super) fn products_before(&self, x: &Tensor, first: &Tensor) -> Result<Tensor> {
         let begins = self.begins(x.rank())?;
         let nothing = Tensor::scalar("scan", "first", false, x.dtype())?;

@@ -1,4 +1,4 @@
-//! `scatter`: rows of updates to the places along an axis that an index names.
+//! `scatter`: writes rows of updates to the places along an axis that an index names.
 
 use std::borrow::Cow;
 
@@ -25,14 +25,14 @@ declare! {
     ///
     /// Args:
     ///     x: the tensor to start from, of at least one dimension.
-    ///     index: integers, 1-D, or 0-D for a single row. Negative ones count from the end.
-    ///     updates: of x's dtype, and of its shape but for `axis`, where it has at least one row for
-    ///         each entry of the index; further rows are ignored. Without that axis for a 0-D index.
-    ///     overwrite: True assigns, whatever `reduce` says: the last update of a place wins. False
-    ///         makes of each place that the index names the reduction of its updates.
+    ///     index: integers, 1-D, or 0-D for a single row. Negative entries count from the end.
+    ///     updates: of x's dtype and x's shape, except on `axis`, where it has at least one row for
+    ///         each entry of the index. Further rows are ignored. For a 0-D index it lacks `axis`.
+    ///     overwrite: True assigns and ignores `reduce`: the last update of a place wins. False
+    ///         sets each place that the index names to the reduction of its updates.
     ///     axis: the axis along which the index counts.
-    ///     reduce: 'sum' (or 'add'), 'mul' (or 'multiply', 'prod'), 'mean', 'amax' (or 'max'), 'amin'
-    ///         (or 'min').
+    ///     reduce: 'sum' (or 'add'), 'mul' (or 'multiply', 'prod'), 'mean', 'amax' (or 'max'),
+    ///         'amin' (or 'min').
     ///     name: the label of the node in a static graph.
     ///     include_self: whether the old value of a place takes part in its reduction.
     ///
@@ -40,15 +40,15 @@ declare! {
     ///     A fresh tensor, or a NumPy array if no argument was a Tensor. Places that the index does
     ///     not name keep x.
     ///
-    /// Float sums and products equal the plain loop in index order, with any number of threads.
-    /// ``float16`` and ``bfloat16`` are reduced in ``float32`` and rounded once; integers wrap, and
-    /// their mean rounds down.
+    /// Float sums and products equal those of a plain loop in index order, with any number of
+    /// threads. ``float16`` and ``bfloat16`` are reduced in ``float32`` and rounded once. Integers
+    /// wrap, and their mean is rounded down.
     ///
     /// Raises:
     ///     IndexError: an index or the axis is out of range.
     ///     ValueError: a shape that does not fit, an unknown `reduce`.
-    ///     TypeError: dtypes that differ, an index that is not of integers, 'mean' of bool, 'amax' and
-    ///         'amin' of complex numbers.
+    ///     TypeError: dtypes that differ, an index that is not of integers, 'mean' of bool, 'amax'
+    ///         and 'amin' of complex numbers.
     ///
     /// >>> import inlay, numpy as np
     /// >>> x = np.array([1., 1., 1.])
@@ -86,26 +86,26 @@ declare! {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Scatter {
-    /// What the user called.
+    /// The operation that the user called.
     name: Caller,
     pub(super) axis: i64,
     pub(super) combine: Combine,
 }
 
 impl Scatter {
-    /// Assign: the last update of a place wins.
+    /// Assigns: the last update of a place wins.
     pub fn overwrite() -> Self {
         Scatter { name: Caller(&SCATTER), axis: 0, combine: Combine::Assign }
     }
 
-    /// Places that the index names become the reduction of their updates.
+    /// Sets each place that the index names to the reduction of its updates.
     pub fn reduce(reduce: Reduce) -> Self {
         let combine = Combine::Reduce { reduce, include_self: false };
         Scatter { combine, ..Scatter::overwrite() }
     }
 
-    /// Whether the old value of a place takes part in its reduction. It does not by default, and
-    /// never in an assignment.
+    /// Sets whether the old value of a place takes part in its reduction. By default it does not.
+    /// An assignment ignores this.
     #[must_use]
     pub fn include_self(mut self, include: bool) -> Self {
         if let Combine::Reduce { include_self, .. } = &mut self.combine {
@@ -114,13 +114,14 @@ impl Scatter {
         self
     }
 
-    /// The same for another caller, whose third tensor the updates are.
+    /// Returns this scatter under the name of another operation, whose third tensor is the updates.
     pub(super) fn called(mut self, operation: &'static Operation) -> Self {
         self.name = Caller(operation);
         self
     }
 
-    /// The axis along which the index counts; 0 by default, negative from the end.
+    /// Sets the axis along which the index counts. It is 0 by default; negative axes count from the
+    /// end.
     #[must_use]
     pub fn axis(mut self, axis: i64) -> Self {
         self.axis = axis;
@@ -128,7 +129,7 @@ impl Scatter {
     }
 }
 
-/// Fails when the reduction is not defined for the dtype.
+/// Fails if the reduction is not defined for the dtype.
 pub(super) fn expect_defined(op: &'static str, combine: Combine, x: &Meta) -> Result<()> {
     match combine {
         Combine::Reduce { reduce, .. } if !reduce.is_defined_for(x.dtype) => {
@@ -140,7 +141,7 @@ pub(super) fn expect_defined(op: &'static str, combine: Combine, x: &Meta) -> Re
 
 impl Op for Scatter {
     type Inputs = Inputs<3>;
-    /// The axis.
+    /// The axis, counted from the front.
     type Found = usize;
     const WRITES: bool = true;
 
@@ -166,7 +167,7 @@ impl Op for Scatter {
                 expected.remove(axis);
             }
             Some(&entries) => {
-                // Updates past the index are ignored, so there may be more of them.
+                // There may be more updates than entries; the rest is ignored.
                 expected[axis] = entries;
                 if let (Some(Dim::Known(have)), Dim::Known(least)) =
                     (updates.shape.get(axis).filter(|_| updates.rank() == x.rank()), entries)
@@ -212,7 +213,8 @@ impl Op for Scatter {
     fn grad(&self, rule: &Rule<'_>, &axis: &usize) -> Result<Grads> {
         let (read_x, read_updates, read_y) = reads(self.combine);
         let index = rule.input(1)?.reshape(&[-1])?;
-        // The updates as rows: with the axis that a 0-D index lacks, without those past the index.
+        // `rows` is the shape of the updates with the axis that a 0-D index lacks. `used` leaves
+        // out the updates past the index.
         let mut rows = Dims::from_slice(rule.shape(2));
         if rule.meta(1).rank() == 0 {
             rows.insert(axis, Dim::Known(1));
@@ -242,7 +244,7 @@ impl Op for Scatter {
 }
 
 impl Tensor {
-    /// A copy in which, along an axis and for i in order, `x[index[i]] (op)= updates[i]`.
+    /// Returns a copy in which, along an axis and for i in order, `x[index[i]] (op)= updates[i]`.
     ///
     /// `index` is 1-D with as many entries as `updates` has rows (further rows are ignored), or 0-D
     /// for a single row. Duplicates are processed in index order.
@@ -265,10 +267,11 @@ impl Tensor {
         apply(how, &[self, index, updates])
     }
 
-    /// [`Tensor::scatter`] in place.
+    /// The in-place version of [`Tensor::scatter`].
     ///
     /// # Errors
-    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::scatter`]; also memory that is read-only or overlaps itself. After
+    /// an error, nothing was written.
     #[track_caller]
     pub fn scatter_(&self, index: &Tensor, updates: &Tensor, how: Scatter) -> Result<&Self> {
         apply_in_place(how, &[self, index, updates]).map(|_| self)

@@ -1,4 +1,4 @@
-//! The gradients of a scatter: one for each way to combine, made of operations.
+//! The gradient rules of a scatter, one for each way to combine, composed of operations.
 
 use std::cell::OnceCell;
 
@@ -17,56 +17,58 @@ declare! {
     WINNERS = "winners"(x: Tensor, index: Index);
 }
 
-/// A scatter that has been done, as its gradient sees it.
+/// A scatter that has run, with the values that its gradient rule reads.
 pub(super) struct Scattered<'a> {
     pub(super) combine: Combine,
     pub(super) axis: usize,
     pub(super) along: Along,
     /// The gradient of the result.
     pub(super) g: &'a Tensor,
-    /// 1-D for rows, of the tensor's rank for elements.
+    /// The index: 1-D for rows, of the tensor's rank for elements.
     pub(super) index: Tensor,
-    /// The base, the updates (one for each entry) and the result, where the rule reads them.
+    /// The base, the updates (one for each entry) and the result. Each is present if the rule reads
+    /// it.
     pub(super) x: Option<Tensor>,
     pub(super) updates: Option<Tensor>,
     pub(super) y: Option<Tensor>,
-    /// What both gradients are made of is made once.
+    /// Intermediate results that both gradients use. Each is computed once.
     pub(super) made: Made,
 }
 
-/// What an entry of the index stands for.
+/// What one entry of the index names.
 #[derive(Clone)]
 pub(super) enum Along {
-    /// A row: `scatter`.
+    /// A row, as in `scatter`.
     Rows,
-    /// An element: `put_along_axis`, other than a product. Of this shape; the index may be stretched.
+    /// An element, as in `put_along_axis`. (Its products are flattened and use `Rows`.) `shape` is
+    /// the shape of the entries. The index may have to be broadcast to it.
     Elements { shape: Dims, broadcast: bool },
 }
 
 #[derive(Default)]
 pub(super) struct Made {
-    /// Which updates equal the result.
+    /// A mask of the updates that equal the result.
     meets: OnceCell<Tensor>,
-    /// The part of the gradient that each value of a place has.
+    /// The share of the gradient that each value of a place gets.
     share: OnceCell<Tensor>,
 }
 
-/// The value that is there already, or that is made now.
+/// Returns the value of `cell`, which is computed first if the cell is empty.
 fn once(cell: &OnceCell<Tensor>, make: impl FnOnce() -> Result<Tensor>) -> Result<&Tensor> {
     if cell.get().is_none() {
         let made = make()?;
-        // It was empty just now, and belongs to this thread.
+        // This can't fail: the cell was empty, and a `OnceCell` belongs to one thread.
         let _ = cell.set(made);
     }
     Ok(cell.get().unwrap_or_else(|| unreachable!("just set")))
 }
 
-/// 0, to be stretched.
+/// Returns a 0-D zero, to be broadcast.
 fn nothing(dtype: DType) -> Result<Tensor> {
     Tensor::scalar("scatter", "updates", false, dtype)
 }
 
-/// What the rule of a combination reads: base, updates, result.
+/// Returns which values the rule of a combination reads: (base, updates, result).
 pub(super) fn reads(combine: Combine) -> (bool, bool, bool) {
     match combine {
         Combine::Reduce { reduce: Reduce::Mul, include_self } => (include_self, true, false),
@@ -82,7 +84,7 @@ impl Scattered<'_> {
         self.axis as i64
     }
 
-    /// What each entry's place has of `x`.
+    /// Returns, for each entry, the value of `x` at its place.
     fn select(&self, x: &Tensor) -> Result<Tensor> {
         match &self.along {
             Along::Rows => x.index_select(&self.index, self.axis()),
@@ -92,7 +94,7 @@ impl Scattered<'_> {
         }
     }
 
-    /// The values of each entry's place added to that of `x`.
+    /// Returns `x` with the value of each entry added at its place.
     fn add(&self, x: &Tensor, values: &Tensor) -> Result<Tensor> {
         match &self.along {
             Along::Rows => {
@@ -106,7 +108,7 @@ impl Scattered<'_> {
         }
     }
 
-    /// The gradient with 0 in every place that was named.
+    /// Returns the gradient with 0 at every place that the index names.
     fn unnamed(&self) -> Result<Tensor> {
         match &self.along {
             Along::Rows => self.g.index_fill(&self.index, self.axis(), 0),
@@ -118,7 +120,7 @@ impl Scattered<'_> {
         }
     }
 
-    /// A vector along the axis, in a shape that stretches over rows.
+    /// Reshapes a vector along the axis so that it broadcasts over rows.
     fn along(&self, vector: &Tensor) -> Result<Tensor> {
         let mut shape = vec![1; self.g.rank()];
         shape[self.axis] = -1;
@@ -132,7 +134,7 @@ impl Scattered<'_> {
         }
     }
 
-    /// The gradient of the base.
+    /// Returns the gradient of the base.
     pub(super) fn to_base(&self) -> Result<Tensor> {
         let Combine::Reduce { reduce, include_self: true } = self.combine else {
             return self.unnamed();
@@ -149,7 +151,7 @@ impl Scattered<'_> {
         }
     }
 
-    /// The gradient of the updates, one for each entry.
+    /// Returns the gradient of the updates, one for each entry.
     pub(super) fn to_updates(&self) -> Result<Tensor> {
         let nothing = nothing(self.g.dtype())?;
         let Combine::Reduce { reduce, .. } = self.combine else {
@@ -168,21 +170,22 @@ impl Scattered<'_> {
         }
     }
 
-    /// Which entries are the last of their place, in a shape that stretches over updates.
+    /// Returns a mask of the entries that are the last ones of their place. It broadcasts over
+    /// updates.
     fn winners(&self) -> Result<Tensor> {
         let (axis, of_rows) = (self.axis, matches!(self.along, Along::Rows));
         let winners = apply(Winners { axis, of_rows }, &[self.g, &self.index])?;
         if of_rows { self.along(&winners) } else { Ok(winners) }
     }
 
-    /// Which updates equal the result.
+    /// Returns a mask of the updates that equal the result.
     fn meets(&self) -> Result<&Tensor> {
         once(&self.made.meets, || {
             Self::read(&self.updates).same_as(&self.select(Self::read(&self.y))?)
         })
     }
 
-    /// The part of the gradient that each value of a place has.
+    /// Returns the share of the gradient that each value of a place gets.
     fn share(&self) -> Result<&Tensor> {
         once(&self.made.share, || match self.combine {
             Combine::Reduce { reduce: Reduce::Mean, include_self } => {
@@ -192,7 +195,7 @@ impl Scattered<'_> {
         })
     }
 
-    /// The dtype in which the gradient is divided.
+    /// The dtype in which the gradient is divided: 32 bits for 16-bit floats.
     fn wide(&self) -> DType {
         match self.g.dtype() {
             DType::F16 | DType::BF16 => DType::F32,
@@ -200,7 +203,7 @@ impl Scattered<'_> {
         }
     }
 
-    /// How many values became one, for each place.
+    /// Returns, for each place, the number of values that were combined.
     fn counts(&self, include_self: bool) -> Result<Tensor> {
         let dims = self.g.dims();
         let (places, entries) = match &self.along {
@@ -218,11 +221,11 @@ impl Scattered<'_> {
         }
     }
 
-    /// How many values equal the result, for each element.
+    /// Returns, for each element of the result, the number of values that equal it.
     fn equals(&self) -> Result<Tensor> {
         let y = Self::read(&self.y);
         let meets = self.meets()?;
-        // Half of the bytes, where no count can be larger.
+        // `i32` takes half the memory of `i64`. It is used if no count can exceed it.
         let entries = meets.dims().iter().map(|dim| dim.known()).product::<Option<usize>>();
         let fits =
             entries.is_some_and(|entries| i32::try_from(entries).is_ok_and(|n| n < i32::MAX));
@@ -234,7 +237,8 @@ impl Scattered<'_> {
         self.add(&base, &meets.cast(number)?)?.cast(self.wide())
     }
 
-    /// The gradient divided by `count`; places with none keep it, since nobody divides theirs.
+    /// Returns the gradient divided by `count`. A count of 0 is replaced by 1 to avoid a division
+    /// by 0: the rules don't read the share of such a place.
     fn shared(&self, count: &Tensor) -> Result<Tensor> {
         let none = count.equal(&nothing(count.dtype())?)?;
         let count = count.masked_fill(&none, 1)?;
@@ -242,11 +246,11 @@ impl Scattered<'_> {
     }
 }
 
-/// Which entries of an index are the last that name their place on the `axis` of a tensor.
+/// A mask of the index entries that are the last ones to name their place on `axis` of a tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Winners {
     axis: usize,
-    /// A 1-D index of rows, not one of elements along the axis.
+    /// Whether the index is 1-D and names rows. Otherwise it names elements along the axis.
     of_rows: bool,
 }
 

@@ -1,4 +1,5 @@
-//! `scatter_nd` and `scatter_nd_add`: values added to the places that the last axis of an index names.
+//! `scatter_nd` and `scatter_nd_add`: add values to the places that the last axis of an index
+//! names.
 
 use inlay_core::{Dim, Error, Layout, Meta, Result};
 
@@ -8,8 +9,8 @@ use crate::site::within;
 use crate::{Item, Tensor};
 
 declare! {
-    /// Add ``updates[i]`` to ``x[index[i]]`` for every row of `index`, whose last axis names a place on
-    /// the first axes of x.
+    /// Add ``updates[i]`` to ``x[index[i]]`` for every row of `index`, whose last axis names a
+    /// place on the first axes of x.
     ///
     /// >>> import inlay, numpy as np
     /// >>> inlay.scatter_nd_add(np.zeros((2, 2), int), [[0, 1], [0, 1]], [5, 6])
@@ -21,7 +22,7 @@ declare! {
         gradients [x, updates]
         => x.scatter_nd_add(index, updates);
 
-    /// Zeros of `shape` to which ``scatter_nd_add`` has added.
+    /// Zeros of `shape` to which ``scatter_nd_add`` adds the updates.
     ///
     /// >>> import inlay
     /// >>> inlay.scatter_nd([[1], [1]], [5, 6], [3])
@@ -34,8 +35,8 @@ declare! {
 }
 
 impl Tensor {
-    /// A copy in which `x[index[i]] += updates[i]` for every row i of `index`, whose last axis names a
-    /// place on the first axes of `x`.
+    /// Returns a copy in which `x[index[i]] += updates[i]` for every row i of `index`, whose last
+    /// axis names a place on the first axes of `x`.
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, indices out of range.
@@ -44,14 +45,14 @@ impl Tensor {
         within(SCATTER_ND_ADD.name, || add(&SCATTER_ND_ADD, self, index, updates))
     }
 
-    /// Zeros of `shape` to which [`Tensor::scatter_nd_add`] has added.
+    /// Returns zeros of `shape` to which [`Tensor::scatter_nd_add`] adds the updates.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Tensor::scatter_nd_add`].
     #[track_caller]
     pub fn scatter_nd(index: &Tensor, updates: &Tensor, shape: &[usize]) -> Result<Tensor> {
         let op = SCATTER_ND.name;
-        // Checked here, so that a size that can't be is an error of this operation.
+        // Checked here, so that an error about the size names this operation.
         Layout::contiguous(op, shape, updates.dtype().size())?;
         let zeros = Meta::known(updates.dtype(), shape).shape;
         let zeros = updates.filled(&zeros, false, updates.dtype())?;
@@ -74,7 +75,7 @@ fn add(
     flat.rows(x)?.scatter(&flat.index, &rows, how(operation, true))?.shaped(&x.dims())
 }
 
-/// One index for each axis out of an index whose last axis lists them.
+/// Splits an index, whose last axis lists one position for each axis, into one index for each axis.
 fn nd_index(operation: &'static Operation, x: &Tensor, index: &Tensor) -> Result<Flat> {
     let op = operation.name;
     index.meta().expect_index(op, "index")?;

@@ -1,4 +1,4 @@
-//! `select_scatter`: a tensor to one position of an axis.
+//! `select_scatter`: writes a tensor to one position of an axis.
 
 use inlay_core::{Dim, Dims, Error, Layout, Meta, Result, Slice, axis_of};
 use serde::{Deserialize, Serialize};
@@ -27,16 +27,16 @@ declare! {
     SELECT = "select"(x: Tensor);
 }
 
-/// One position of an axis; the region lacks that axis.
+/// One position of an axis. The region lacks that axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SelectScatter {
     /// The axis.
     pub axis: i64,
-    /// The position, negative from the end.
+    /// The position; negative ones count from the end.
     pub index: i64,
 }
 
-/// The position on `axis` of size `size` that a plain number names.
+/// Returns the position that `index` names on `axis` of `size`, counted from the front.
 pub(super) fn position_of(op: &'static str, index: i64, axis: usize, size: usize) -> Result<usize> {
     let from_front = if index < 0 { index.checked_add_unsigned(size as u64) } else { Some(index) };
     match from_front.and_then(|position| usize::try_from(position).ok()) {
@@ -83,7 +83,7 @@ impl Region for SelectScatter {
 }
 
 impl Tensor {
-    /// A copy in which one position of an axis is `values`, which lacks that axis.
+    /// Returns a copy in which one position of an axis is `values`, which lacks that axis.
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis or a position out of range.
@@ -92,10 +92,11 @@ impl Tensor {
         apply(WriteRegion(at), &[self, values])
     }
 
-    /// [`Tensor::select_scatter`] in place.
+    /// The in-place version of [`Tensor::select_scatter`].
     ///
     /// # Errors
-    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::select_scatter`]; also memory that is read-only or overlaps itself.
+    /// After an error, nothing was written.
     #[track_caller]
     pub fn select_scatter_(&self, values: &Tensor, at: SelectScatter) -> Result<&Self> {
         apply_in_place(WriteRegion(at), &[self, values]).map(|_| self)

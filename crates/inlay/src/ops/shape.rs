@@ -1,4 +1,4 @@
-//! `reshape`, `transpose`, merged axes: the same elements in another shape.
+//! `reshape`, `transpose` and merging of axes: the same elements in another shape.
 
 use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, axis_of};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::{Tensor, device};
 declare! {
     /// The same elements in row-major order under another shape, in which one size may be -1.
     ///
-    /// A view where strides can say it, else a copy.
+    /// The result is a view if strides can express it, otherwise a copy.
     ///
     /// >>> import inlay
     /// >>> inlay.reshape([1, 2, 3, 4], [2, -1])
@@ -40,12 +40,12 @@ declare! {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Reshape {
     shape: Dims,
-    /// The position whose size is what is left.
+    /// The position of the size -1, which is inferred.
     open: Option<usize>,
 }
 
 impl Reshape {
-    /// To sizes as users write them, in which one may be -1.
+    /// Takes sizes as users write them, of which one may be -1.
     fn new(shape: &[i64]) -> Result<Self> {
         let bad = |expected: &str| {
             let (op, arg, got) = ("reshape", "shape", format!("{shape:?}"));
@@ -121,23 +121,24 @@ impl Op for Reshape {
     }
 }
 
-/// `sizes`, if they are as many as those in whose place they come.
+/// Returns `sizes` if they are as many as `old`, which they replace.
 pub(super) fn as_many(sizes: &[Dim], old: &[Dim]) -> Option<Dims> {
     (sizes.len() == old.len()).then(|| Dims::from_slice(sizes))
 }
 
-/// `x` under another shape of as many elements: a view where strides can say it, else a copy.
+/// Returns `x` in another shape with the same number of elements: a view if strides can express it,
+/// otherwise a copy.
 pub(super) fn reshaped(op: &'static str, x: &Array, shape: &[usize]) -> Result<Array> {
     if let Some(layout) = x.layout.reshape(shape) {
         return Ok(x.with_layout(layout));
     }
     let copy = device::to_contiguous(op, x)?;
     let layout = copy.layout.reshape(shape);
-    let layout = layout.unwrap_or_else(|| unreachable!("contiguous elements take any shape"));
+    let layout = layout.unwrap_or_else(|| unreachable!("contiguous elements can take any shape"));
     Ok(copy.with_layout(layout))
 }
 
-/// Some neighbouring axes made one; none of them become a new axis of size 1.
+/// Merges neighbouring axes into one. A count of 0 inserts a new axis of size 1.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Merge {
     first: usize,
@@ -169,7 +170,7 @@ impl Op for Merge {
                     Some(sizes) => {
                         let size = sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
                         let size = size.filter(|&size| isize::try_from(size).is_ok());
-                        // Axes without elements may stand beside ones too long to count.
+                        // An axis of size 0 makes the product 0, even if the other sizes overflow.
                         let size = if sizes.contains(&0) { Some(0) } else { size };
                         let shape = || x.shape.iter().map(|dim| dim.known().unwrap_or(0)).collect();
                         Dim::Known(size.ok_or_else(|| Error::TooLarge { op, shape: shape() })?)
@@ -239,17 +240,17 @@ impl Op for Transpose {
 }
 
 impl Tensor {
-    /// The same elements in row-major order under another shape, in which one size may be -1: as a
-    /// view where strides can say it, else a copy.
+    /// Returns the same elements in row-major order in another shape, of which one size may be -1:
+    /// a view if strides can express it, otherwise a copy.
     ///
     /// # Errors
-    /// A shape of another number of elements, or with sizes that are none.
+    /// A shape with another number of elements or with invalid sizes.
     #[track_caller]
     pub fn reshape(&self, shape: &[i64]) -> Result<Tensor> {
         apply(Reshape::new(shape)?, &[self])
     }
 
-    /// [`Tensor::reshape`] to sizes that may be symbols.
+    /// [`Tensor::reshape`] for sizes that may be symbols.
     pub(crate) fn shaped(&self, shape: &[Dim]) -> Result<Tensor> {
         if *self.dims() == *shape {
             return Ok(self.clone());
@@ -257,12 +258,12 @@ impl Tensor {
         apply(Reshape { shape: Dims::from_slice(shape), open: None }, &[self])
     }
 
-    /// `count` axes from `first` on made one.
+    /// Merges `count` axes from `first` on into one. A count of 0 inserts a new axis of size 1.
     pub(crate) fn merged(&self, first: usize, count: usize) -> Result<Tensor> {
         apply(Merge { first, count }, &[self])
     }
 
-    /// The axes in another order, as a view.
+    /// Returns the axes in another order, as a view.
     ///
     /// # Errors
     /// A `perm` that does not name each axis once.

@@ -1,5 +1,5 @@
-//! Sizes as values: numbers along an axis, and how many elements there are. For gradients and index
-//! arithmetic, where sizes may be known only when a program runs.
+//! Sizes as values: the numbers along an axis, and element counts. Gradients and index arithmetic
+//! use them, because sizes may be known only when a program runs.
 
 use inlay_core::{DType, Dim, Dims, Error, Meta, Result};
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ impl Op for AxisNumbers {
     }
 }
 
-/// The product of sizes, 0-D; at least 1.
+/// The product of sizes, but at least 1, as a 0-D tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Count {
     sizes: Dims,
@@ -91,24 +91,25 @@ impl Op for Count {
 }
 
 impl Rule<'_> {
-    /// Zeros like input `k`.
+    /// Returns zeros with the shape and dtype of input `k`. They share the memory of one number.
     pub(crate) fn zeros(&self, k: usize) -> Result<Tensor> {
         self.g().stretched(self.shape(k), false, self.meta(k).dtype)
     }
 }
 
 impl Tensor {
-    /// `0, 1, 2, …`, `len` of them, where this tensor is: eager, or in its program.
+    /// Returns `0, 1, 2, …` with `len` elements, on this tensor's device or in its program.
     pub(crate) fn numbers(&self, len: Dim) -> Result<Tensor> {
         apply_beside(self, AxisNumbers { len }, &[])
     }
 
-    /// The product of `sizes`, but at least 1, as a 0-D tensor where this one is.
+    /// Returns the product of `sizes`, but at least 1, as a 0-D tensor, on this tensor's device or
+    /// in its program.
     pub(crate) fn count(&self, sizes: &[Dim], dtype: DType) -> Result<Tensor> {
         apply_beside(self, Count { sizes: Dims::from_slice(sizes) }, &[])?.narrowed(dtype)
     }
 
-    /// A number everywhere in `shape`, where this tensor is.
+    /// Returns a tensor of `shape` filled with a number, on this tensor's device or in its program.
     pub(crate) fn filled(
         &self,
         shape: &[Dim],
@@ -118,7 +119,8 @@ impl Tensor {
         self.stretched(shape, value, dtype)?.copy()
     }
 
-    /// The same, in the memory of one number: to be read.
+    /// Like [`Tensor::filled`], but all elements share the memory of one number. It must not be
+    /// written.
     pub(crate) fn stretched(
         &self,
         shape: &[Dim],

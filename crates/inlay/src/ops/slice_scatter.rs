@@ -1,4 +1,5 @@
-//! `slice_scatter`: a tensor into a slice of another, on one axis or several. And slicing itself.
+//! `slice_scatter`: writes a tensor into a slice of another, on one axis or several. Also slicing
+//! itself.
 
 use inlay_core::{Dims, Error, Layout, Meta, ResolvedSlice, Result, Slice, axis_of};
 use serde::{Deserialize, Serialize};
@@ -15,19 +16,20 @@ declare! {
     ///
     /// Args:
     ///     x: the tensor to start from, of at least one dimension.
-    ///     y: of x's dtype, and of the shape of ``x[..., start:stop:step, ...]``.
-    ///     axis, start, stop, step: the slice, by Python's rules: clamped, negatives from the end,
-    ///         any step but 0. Or equally long lists of them, for several axes at once.
+    ///     y: the tensor to write, of x's dtype and the shape of ``x[..., start:stop:step, ...]``.
+    ///     axis, start, stop, step: the slice, by Python's rules: bounds are clamped, negative ones
+    ///         count from the end, and the step is anything but 0. Lists of equal length slice
+    ///         several axes at once.
     ///     name: the label of the node in a static graph.
     ///
     /// Returns:
     ///     A fresh tensor, or a NumPy array if no argument was a Tensor.
     ///
     /// Raises:
-    ///     ValueError: a shape that does not fit, a step of 0, an axis named twice, lists of different
-    ///         lengths.
+    ///     ValueError: a shape that does not fit, a step of 0, an axis named twice, lists of
+    ///         different lengths.
     ///     IndexError: an axis out of range.
-    ///     TypeError: dtypes that differ, bounds that are no integers.
+    ///     TypeError: dtypes that differ, bounds that are not integers.
     ///
     /// >>> import inlay, numpy as np
     /// >>> x = np.zeros((2, 4), dtype=int)
@@ -47,7 +49,7 @@ declare! {
     SLICE = "slice"(x: Tensor);
 }
 
-/// Slices of some axes, by Python's rules; the other axes are taken whole.
+/// Slices of some axes, by Python's rules. The other axes are taken whole.
 ///
 /// ```
 /// use inlay::{Slice, Slices};
@@ -60,31 +62,31 @@ pub struct Slices {
     axes: SmallVec<[(i64, Slice); 2]>,
 }
 
-/// Where [`Tensor::slice_scatter`] writes.
+/// The slices that [`Tensor::slice_scatter`] writes to.
 pub type SliceScatter = Slices;
 
 impl Clone for Slices {
-    // The vector's own clone goes through an iterator.
+    // `SmallVec::clone` goes through an iterator; `from_slice` copies the bytes at once.
     fn clone(&self) -> Self {
         Slices { axes: SmallVec::from_slice(&self.axes) }
     }
 }
 
 impl Slices {
-    /// A slice of one axis.
+    /// Returns a slice of one axis.
     pub fn new(axis: i64, slice: Slice) -> Self {
         Slices { axes: smallvec![(axis, slice)] }
     }
 
-    /// And a slice of another axis.
+    /// Adds a slice of another axis.
     #[must_use]
     pub fn and(mut self, axis: i64, slice: Slice) -> Self {
         self.axes.push((axis, slice));
         self
     }
 
-    /// Of arguments that are single numbers, or lists with one for each axis. A bound that is left out
-    /// is left out for all axes.
+    /// Makes slices of arguments that are single numbers, or lists with one number for each axis. A
+    /// bound that is `None` is left out for all axes.
     fn of(
         axis: Option<&Bounds>,
         start: Option<&Bounds>,
@@ -112,18 +114,19 @@ impl Slices {
     }
 }
 
-/// The error for a step of 0.
+/// Returns the error for a step of 0.
 pub(super) fn zero_step(op: &'static str) -> Error {
     Error::Argument { op, arg: "step", got: "0".into(), expected: "anything but 0".into() }
 }
 
-/// What a slice whose step is not 0 selects.
+/// Returns what a slice selects from an axis of `size`. `Region::shape` has checked that the step
+/// is not 0.
 pub(super) fn selected(slice: Slice, size: usize) -> ResolvedSlice {
-    slice.resolve(size).unwrap_or_else(|| unreachable!("inference has seen the step"))
+    slice.resolve(size).unwrap_or_else(|| unreachable!("`shape` has rejected a step of 0"))
 }
 
 impl Region for Slices {
-    /// The axes from the front, each with its slice.
+    /// The axes, counted from the front, each with its slice.
     type Found = SmallVec<[(usize, Slice); 2]>;
 
     fn reader(&self) -> &'static Operation {
@@ -163,7 +166,7 @@ impl Region for Slices {
         layout
     }
 
-    /// For each axis in turn, what its slice leaves out of what the earlier slices selected.
+    /// For each axis in turn, the part of the earlier selections that its slice leaves out.
     fn rest(&self, found: &Self::Found, x: &Layout) -> SmallVec<[Layout; 4]> {
         rest(found, x)
     }
@@ -181,7 +184,7 @@ impl Region for Slices {
     }
 }
 
-/// What slices of some axes leave out, in disjoint parts.
+/// Returns the elements that slices of some axes leave out, as disjoint layouts.
 pub(super) fn rest(slices: &[(usize, Slice)], x: &Layout) -> SmallVec<[Layout; 4]> {
     let mut rest = SmallVec::new();
     let mut taken = x.clone();
@@ -199,7 +202,7 @@ pub(super) fn rest(slices: &[(usize, Slice)], x: &Layout) -> SmallVec<[Layout; 4
         rest.push(part(0, low));
         rest.push(part(high + 1, size - high - 1));
         if step > 1 && slice.len > 1 {
-            // Between two selected positions lie step - 1 others: one more dimension.
+            // The step - 1 positions between two selected ones form one more dimension.
             let gaps = ResolvedSlice { start: low + 1, step: step as isize, len: slice.len - 1 };
             let gaps = taken.slice(axis, gaps);
             let (mut shape, mut strides) = (gaps.shape().to_vec(), gaps.strides().to_vec());
@@ -213,7 +216,7 @@ pub(super) fn rest(slices: &[(usize, Slice)], x: &Layout) -> SmallVec<[Layout; 4
 }
 
 impl Tensor {
-    /// A copy in which the slices `at` are `y`, which has their shape.
+    /// Returns a copy in which the slices `at` are replaced by `y`, which has their shape.
     ///
     /// ```
     /// # use inlay::{Slice, SliceScatter, Tensor};
@@ -231,16 +234,17 @@ impl Tensor {
         apply(WriteRegion(at.clone()), &[self, y])
     }
 
-    /// [`Tensor::slice_scatter`] in place.
+    /// The in-place version of [`Tensor::slice_scatter`].
     ///
     /// # Errors
-    /// As there; also when the memory is read-only or overlaps itself. Then nothing was written.
+    /// The errors of [`Tensor::slice_scatter`]; also memory that is read-only or overlaps itself.
+    /// After an error, nothing was written.
     #[track_caller]
     pub fn slice_scatter_(&self, y: &Tensor, at: &SliceScatter) -> Result<&Self> {
         apply_in_place(WriteRegion(at.clone()), &[self, y]).map(|_| self)
     }
 
-    /// The slices `at`, as a view.
+    /// Returns the slices `at` as a view.
     ///
     /// # Errors
     /// An axis out of range or named twice, a step of 0.

@@ -1,4 +1,4 @@
-//! `broadcast_to`, what undoes it, and a check of a shape: operations whose sizes may be symbols.
+//! `broadcast_to`, its gradient, and a check of a shape: operations whose sizes may be symbols.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
 
 declare! {
-    /// x stretched to `shape` by NumPy's rules, as a view whose repeated elements are the same.
+    /// x broadcast to `shape` by NumPy's rules, as a view in which repeated elements share memory.
     ///
     /// In-place operations refuse such a view.
     ///
@@ -37,11 +37,11 @@ declare! {
     GRAD = "grad"(output: Tensor, grad: Tensor);
 }
 
-/// Stretched to a shape by NumPy's rules.
+/// Broadcasts a tensor to a shape by NumPy's rules.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct BroadcastTo {
     shape: Dims,
-    /// What the user called, and what the tensor is called there.
+    /// The operation that the user called, and the name of the tensor in it.
     name: Caller,
     arg: Word,
 }
@@ -88,7 +88,7 @@ impl Op for BroadcastTo {
     }
 }
 
-/// The same tensor, which must have a shape: a check that waits for sizes.
+/// Checks the shape of a tensor, once its sizes are known, and returns the tensor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct Fit {
     shape: Dims,
@@ -127,7 +127,7 @@ impl Op for Fit {
     }
 }
 
-/// The sum over the axes along which a shape was stretched: what [`BroadcastTo`] is undone by.
+/// Sums over the axes along which a shape was broadcast: the gradient of [`BroadcastTo`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct ShrinkTo {
     shape: Dims,
@@ -183,21 +183,21 @@ impl Op for ShrinkTo {
 }
 
 impl Tensor {
-    /// Stretched to `shape` by NumPy's rules, as a view whose repeated elements are the same.
+    /// Broadcasts to `shape` by NumPy's rules, as a view in which repeated elements share memory.
     ///
     /// # Errors
-    /// A shape to which this one does not stretch.
+    /// A shape to which this one does not broadcast.
     #[track_caller]
     pub fn broadcast_to(&self, shape: &[usize]) -> Result<Tensor> {
         self.stretched_to(&Meta::known(self.dtype(), shape).shape)
     }
 
-    /// [`Tensor::broadcast_to`] sizes that may be symbols.
+    /// [`Tensor::broadcast_to`] for sizes that may be symbols.
     pub(crate) fn stretched_to(&self, shape: &[Dim]) -> Result<Tensor> {
         apply(BroadcastTo::new(shape), &[self])
     }
 
-    /// The same for an operation that calls this tensor `arg`.
+    /// Like [`Tensor::stretched_to`]. Errors name `operation` and call this tensor `arg`.
     pub(super) fn stretched_for(
         &self,
         operation: &'static Operation,
@@ -207,7 +207,8 @@ impl Tensor {
         apply(BroadcastTo::of(operation, arg, shape), &[self])
     }
 
-    /// This tensor, which an operation calls `arg`, if it has `shape`.
+    /// Returns this tensor if it has `shape`. Errors name `operation` and call this tensor `arg`.
+    /// If sizes are unknown, the check is recorded as [`Fit`].
     pub(crate) fn fitting(
         &self,
         operation: &'static Operation,
@@ -222,7 +223,7 @@ impl Tensor {
         apply(Fit { shape: Dims::from_slice(shape), name, arg }, &[self])
     }
 
-    /// The sum over the axes along which `shape` was stretched to this one.
+    /// Sums over the axes along which `shape` was broadcast to the shape of this tensor.
     pub(crate) fn shrink_to(&self, shape: &[Dim]) -> Result<Tensor> {
         if *self.dims() == *shape {
             return Ok(self.clone());

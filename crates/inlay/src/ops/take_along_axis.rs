@@ -1,4 +1,4 @@
-//! `take_along_axis`: single elements at the positions of an index of the tensor's rank.
+//! `take_along_axis`: reads single elements at the positions of an index of the tensor's rank.
 
 use inlay_core::{Dim, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of, resized};
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,8 @@ use crate::{PutAlongAxis, Tensor, device};
 declare! {
     /// Single elements at the positions of an index of x's rank: ``x[i][index[i][j]]`` for axis 1.
     ///
-    /// With `broadcast`, the index stretches to x's shape off the axis, as in NumPy. Without, it may be
-    /// smaller than x there, as in ``torch.gather``.
+    /// With `broadcast`, the index broadcasts to x's shape on the axes other than `axis`, as in
+    /// NumPy. Without it, the index may be smaller than x on those axes, as in ``torch.gather``.
     ///
     /// >>> import inlay
     /// >>> inlay.take_along_axis([[1, 2, 3], [4, 5, 6]], [[2, 0], [1, 1]], 1)
@@ -33,10 +33,10 @@ pub(crate) struct TakeAlongAxis {
     broadcast: bool,
 }
 
-/// The shape of the elements that an index of `x`'s rank names.
+/// Returns the shape of the elements that an index of `x`'s rank names.
 ///
-/// With `broadcast`, sizes off the axis are those of `x`, and the index has them or 1. Without, the
-/// index has its own sizes, none larger than those of `x` off the axis.
+/// With `broadcast`, sizes off the axis are those of `x`, and the index has these sizes or 1.
+/// Without it, the index has its own sizes, none larger than those of `x` off the axis.
 pub(super) fn index_shape(
     op: &'static str,
     x: &Meta,
@@ -82,9 +82,9 @@ impl Op for TakeAlongAxis {
         let shape = if self.broadcast { x.shape() } else { index.shape() };
         let mut shape = resized(shape, axis, index.shape()[axis]);
         let layout = index.layout.broadcast_to(&shape);
-        let layout = layout.unwrap_or_else(|| unreachable!("inference has seen the shapes"));
+        let layout = layout.unwrap_or_else(|| unreachable!("`infer` has checked the shapes"));
         let to = x.beside(op, x.dtype, &shape)?;
-        // Off the axis only the part of x that the index covers is read.
+        // On the other axes, only the part of x that the index covers is read.
         shape[axis] = x.shape()[axis];
         let part = Layout::over(&shape, x.layout.strides(), x.layout.offset());
         device::gather_elements(&to, &x.with_layout(part), axis, (op, "index", index), &layout)?;
@@ -102,10 +102,10 @@ impl Op for TakeAlongAxis {
 }
 
 impl Tensor {
-    /// The elements `x[i][index[i][j][k]][k]`, for axis 1; other axes likewise.
+    /// Returns the elements `x[i][index[i][j][k]][k]`, for axis 1. Other axes work likewise.
     ///
-    /// `index` has this rank. With `broadcast` it stretches to this shape off the axis, as in NumPy;
-    /// without, it may be smaller there, as in `torch.gather`.
+    /// `index` has the rank of this tensor. With `broadcast` it broadcasts to this tensor's shape
+    /// on the other axes, as in NumPy. Without it, it may be smaller there, as in `torch.gather`.
     ///
     /// # Errors
     /// An index whose shape does not fit or that is not of integers, an axis or an index out of

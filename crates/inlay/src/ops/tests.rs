@@ -1,4 +1,5 @@
-//! Inference on sizes that are not known yet: what is wrong already is said, the rest is believed.
+//! Tests of inference with unknown sizes: what is wrong in any case is an error, and what may be
+//! right passes.
 
 use inlay_core::{DType, Dim, Dims, Layout, Meta, Reduce, Result, Slice};
 
@@ -8,7 +9,7 @@ use super::region::{ReadRegion, Region, WriteRegion};
 use super::{Diagonal, PutAlongAxis, Scatter, SelectScatter, Slices};
 use crate::op::AnyOp;
 
-/// Sizes of -1 are not known.
+/// A size of -1 is unknown.
 fn meta(dtype: DType, shape: &[i64]) -> Meta {
     let dim = |&size: &i64| usize::try_from(size).map_or_else(|_| Dim::unknown(), Dim::Known);
     Meta { dtype, shape: shape.iter().map(dim).collect() }
@@ -62,7 +63,7 @@ fn an_index_gives_its_size_to_the_result() {
     );
 }
 
-/// The byte offsets of all elements.
+/// Returns the byte offsets of all elements.
 fn offsets(layout: &Layout) -> Vec<usize> {
     let mut all = vec![layout.offset()];
     for (&dim, &stride) in layout.shape().iter().zip(layout.strides()) {
@@ -74,7 +75,7 @@ fn offsets(layout: &Layout) -> Vec<usize> {
 
 #[test]
 fn slices_and_their_rest_are_all_there_is() {
-    // Small tensors are copied whole, so that no other small test reaches `rest`.
+    // Small tensors are copied whole, so no other test with small tensors reaches `rest`.
     let x = Layout::contiguous("test", &[5, 7], 4).expect("small");
     let bounds = [None, Some(0), Some(1), Some(3), Some(-1), Some(9)];
     for (start, stop) in bounds.iter().flat_map(|a| bounds.map(|b| (*a, b))) {

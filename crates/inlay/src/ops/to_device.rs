@@ -1,4 +1,4 @@
-//! `to`: the same elements on another device.
+//! `to`: copies a tensor to another device.
 
 use inlay_core::{Error, Meta, Result};
 
@@ -13,7 +13,8 @@ declare! {
     TO = "to"(x: Tensor);
 }
 
-/// It is no operation of programs, which run where their feeds are.
+/// Moves a tensor between devices. Programs don't hold this operation: they run where their feeds
+/// are.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct ToDevice {
     from: Device,
@@ -42,14 +43,15 @@ impl Op for ToDevice {
 }
 
 impl Tensor {
-    /// Where the elements are. Those of a symbolic tensor are nowhere yet, for which the CPU stands.
+    /// Returns the device of the elements. A symbolic tensor has no elements; its device is the
+    /// CPU.
     #[inline]
     pub fn device(&self) -> Device {
         self.array().buffer.device()
     }
 
-    /// The same elements on `device`: this tensor if it is there, else a copy. Gradients go back to
-    /// where this one is.
+    /// Returns the same elements on `device`: this tensor if it is there already, otherwise a copy.
+    /// The gradient is copied back to the device of this tensor.
     ///
     /// ```
     /// # use inlay::{DType, Device, Tensor};
@@ -74,10 +76,10 @@ impl Tensor {
         apply(ToDevice { from: self.device(), to: device }, &[self])
     }
 
-    /// The same elements on the CPU; see [`Tensor::to`].
+    /// Returns the same elements on the CPU; see [`Tensor::to`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Tensor::to`].
     #[track_caller]
     pub fn cpu(&self) -> Result<Tensor> {
         self.to(Device::Cpu)

@@ -1,4 +1,4 @@
-//! `tril` and `triu`: a triangle of each matrix, and zeros beside it.
+//! `tril` and `triu`: keep a triangle of each matrix and set the rest to 0.
 
 use inlay_core::{Meta, Result, Triangle};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
 
 declare! {
-    /// x, and 0 above a diagonal of its last two axes.
+    /// A copy of x that is 0 above a diagonal of its last two axes.
     ///
     /// >>> import inlay
     /// >>> inlay.tril([[1, 2], [3, 4]])
@@ -21,7 +21,7 @@ declare! {
         gradients [x]
         => x.tril(diagonal);
 
-    /// x, and 0 below a diagonal of its last two axes.
+    /// A copy of x that is 0 below a diagonal of its last two axes.
     ///
     /// >>> import inlay
     /// >>> inlay.triu([[1, 2], [3, 4]])
@@ -66,7 +66,7 @@ impl Op for KeepTriangle {
 }
 
 impl Tensor {
-    /// A copy that is 0 above the diagonal `diagonal` of the last two axes.
+    /// Returns a copy that is 0 above the diagonal `diagonal` of the last two axes.
     ///
     /// # Errors
     /// Fewer than two dimensions.
@@ -75,7 +75,7 @@ impl Tensor {
         apply(KeepTriangle { triangle: Triangle::Lower, diagonal }, &[self])
     }
 
-    /// A copy that is 0 below the diagonal `diagonal` of the last two axes.
+    /// Returns a copy that is 0 below the diagonal `diagonal` of the last two axes.
     ///
     /// # Errors
     /// Fewer than two dimensions.

@@ -1,4 +1,4 @@
-//! `tril_indices` and `triu_indices`: where the entries of a triangle stand.
+//! `tril_indices` and `triu_indices`: the positions of the entries of a triangle.
 
 use inlay_core::{DType, Dim, Error, Meta, Result, Triangle};
 use serde::{Deserialize, Serialize};
@@ -16,18 +16,18 @@ declare! {
     ///
     /// Args:
     ///     row, col: the sizes of the matrix; `col` is `row` by default.
-    ///     offset: the entries are those with ``c - r <= offset``. Any integer will do: past the edges it
-    ///         gives all of them or none.
+    ///     offset: the entries are those with ``c - r <= offset``. Any integer is valid: past the
+    ///         edges it selects all of them or none.
     ///     dtype: an integer dtype that holds the largest index; int64 by default.
-    ///     device: ``'cpu'`` or ``'gpu'``; without one, where ``inlay.set_device`` says.
+    ///     device: ``'cpu'`` or ``'gpu'``; by default the one of ``inlay.set_device``.
     ///
     /// Returns:
     ///     A Tensor: rows first, columns second, in row-major order of the entries.
     ///
     /// Raises:
-    ///     ValueError: a negative size, a dtype that can't hold the largest index, more entries than can
-    ///         be addressed.
-    ///     TypeError: sizes that are no integers, a dtype that is none.
+    ///     ValueError: a negative size, a dtype that can't hold the largest index, more entries
+    ///         than can be addressed.
+    ///     TypeError: sizes that are not integers, a dtype that is not an integer dtype.
     ///
     /// >>> import inlay
     /// >>> inlay.tril_indices(3, 3, -1)
@@ -45,7 +45,7 @@ declare! {
 
     /// Rows and columns of the entries on and above a diagonal, as a ``[2, N]`` tensor.
     ///
-    /// As ``tril_indices``, of the entries with ``c - r >= offset``.
+    /// Like ``tril_indices``, but of the entries with ``c - r >= offset``.
     ///
     /// >>> import inlay
     /// >>> inlay.triu_indices(2, 3, 1)
@@ -72,7 +72,7 @@ pub(crate) struct TriangleIndices {
 }
 
 impl TriangleIndices {
-    /// Rows and columns, checked.
+    /// Returns the numbers of rows and columns, or an error if one is negative.
     fn rows_and_cols(&self) -> Result<(usize, usize)> {
         let size = |arg: &'static str, value: i64| {
             usize::try_from(value).map_err(|_| Error::Argument {
@@ -130,8 +130,8 @@ impl Op for TriangleIndices {
 }
 
 impl Tensor {
-    /// Rows and columns, `[2, n]`, of the entries of a `row x col` matrix with
-    /// `c - r <= offset`, in row-major order.
+    /// Returns the rows and columns, `[2, n]`, of the entries of a `row x col` matrix with `c - r
+    /// <= offset`, in row-major order.
     ///
     /// ```
     /// # use inlay::{DType, Tensor};
@@ -147,10 +147,10 @@ impl Tensor {
         apply(TriangleIndices { triangle: Triangle::Lower, row, col, offset, dtype }, &[])
     }
 
-    /// As [`Tensor::tril_indices`], of the entries with `c - r >= offset`.
+    /// Like [`Tensor::tril_indices`], but of the entries with `c - r >= offset`.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Tensor::tril_indices`].
     #[track_caller]
     pub fn triu_indices(row: i64, col: i64, offset: i64, dtype: DType) -> Result<Tensor> {
         apply(TriangleIndices { triangle: Triangle::Upper, row, col, offset, dtype }, &[])

@@ -67,7 +67,7 @@ impl Op for Real {
         Inferred::only(Meta { dtype: real_dtype(x.dtype), shape: x.shape.clone() })
     }
 
-    /// The real part of a complex number comes first, so that of a tensor is a view.
+    /// A complex number stores its real part first, so the real part of a tensor is a view.
     fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
         Ok(Array { dtype: real_dtype(x.dtype), ..(*x).clone() })
     }
@@ -86,7 +86,7 @@ fn real_dtype(dtype: DType) -> DType {
 }
 
 impl Tensor {
-    /// Every number with the other sign; integers wrap.
+    /// Returns every number with the opposite sign. Integers wrap.
     ///
     /// # Errors
     /// Bools have no sign.
@@ -95,7 +95,7 @@ impl Tensor {
         apply(Pointwise(Unary::Negative), &[self])
     }
 
-    /// The complex conjugate; a real tensor is its own.
+    /// Returns the complex conjugate. A real tensor is returned unchanged.
     ///
     /// # Errors
     /// When there is not enough memory.
@@ -107,7 +107,7 @@ impl Tensor {
         }
     }
 
-    /// The real part, as a view; a real tensor is its own.
+    /// Returns the real part as a view. A real tensor is returned unchanged.
     ///
     /// # Errors
     /// None that input can cause.

@@ -1,4 +1,4 @@
-//! `where`: from one tensor or another, as a condition says.
+//! `where`: takes each element from one of two tensors, depending on a condition.
 
 use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::{Tensor, device};
 declare! {
     /// The elements of `x` where `condition` is true, else those of `y`.
     ///
-    /// The condition is bool, x and y have one dtype, and the shapes broadcast as in NumPy.
+    /// The condition is bool, x and y have the same dtype, and the shapes broadcast as in NumPy.
     ///
     /// >>> import inlay
     /// >>> inlay.where([True, False, True], [1, 2, 3], 0)
@@ -75,7 +75,7 @@ impl Op for Where {
 }
 
 impl Tensor {
-    /// The elements of `x` where this bool tensor is true, else those of `y`.
+    /// Returns the elements of `x` where this bool tensor is true, else those of `y`.
     ///
     /// # Errors
     /// A condition that is not bool, dtypes that differ, shapes that don't broadcast together.
