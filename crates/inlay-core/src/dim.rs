@@ -1,27 +1,27 @@
-//! One size of a shape: a number, or a symbol that gets its number later.
+//! One size of a shape: a number, or a symbol for a size that is not known yet.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-/// A size that is not known yet. Two equal symbols stand for one size.
+/// A size that is not known yet. Equal symbols stand for the same size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Symbol(u64);
 
 impl Symbol {
-    /// A symbol that equals no other.
+    /// Returns a symbol that differs from all others.
     pub fn fresh() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Symbol(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The symbol of a number, for files, which count their own.
+    /// Returns the symbol with a given number. Files number their symbols themselves.
     pub fn numbered(number: u64) -> Self {
         Symbol(number)
     }
 
-    /// Its number.
+    /// The number of the symbol.
     pub fn number(self) -> u64 {
         self.0
     }
@@ -30,14 +30,14 @@ impl Symbol {
 /// One dimension of a shape that is being inferred.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Dim {
-    /// The size.
+    /// A known size.
     Known(usize),
-    /// A size that depends on data or on inputs that have not come.
+    /// A size that depends on values, or on inputs that are not given yet.
     Symbol(Symbol),
 }
 
 impl Dim {
-    /// A dimension about which nothing is known.
+    /// Returns a dimension about which nothing is known.
     pub fn unknown() -> Self {
         Dim::Symbol(Symbol::fresh())
     }
@@ -50,7 +50,7 @@ impl Dim {
         }
     }
 
-    /// Whether both can be the same size: false only when they certainly differ.
+    /// Whether both can be the same size. Returns false only if they certainly differ.
     pub fn may_equal(self, other: Dim) -> bool {
         match (self, other) {
             (Dim::Known(a), Dim::Known(b)) => a == b,
@@ -58,7 +58,7 @@ impl Dim {
         }
     }
 
-    /// The size after `f`, or a fresh symbol when the size is not known.
+    /// Applies `f` to the size. If the size is not known, returns a fresh symbol.
     pub fn map(self, f: impl FnOnce(usize) -> usize) -> Dim {
         self.known().map_or_else(Dim::unknown, |size| Dim::Known(f(size)))
     }

@@ -26,7 +26,8 @@ pub enum DType {
     C128,
 }
 
-/// What a dtype counts as when rules ask only for its kind; ordered from narrow to wide.
+/// The kind of a dtype, for rules that depend only on the kind. Kinds are ordered from narrow to
+/// wide.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Kind {
@@ -37,7 +38,7 @@ pub enum Kind {
 }
 
 impl DType {
-    /// All of them, in the order in which the documentation lists them.
+    /// All dtypes, in the order of the documentation.
     pub const ALL: [DType; 15] = [
         DType::Bool,
         DType::U8,
@@ -56,7 +57,7 @@ impl DType {
         DType::C128,
     ];
 
-    /// The name that Python, files and messages use.
+    /// The name in Python, files and messages.
     pub const fn name(self) -> &'static str {
         match self {
             DType::Bool => "bool",
@@ -77,7 +78,7 @@ impl DType {
         }
     }
 
-    /// Bytes of one element: 1, 2, 4, 8 or 16.
+    /// The size of one element in bytes: 1, 2, 4, 8 or 16.
     pub const fn size(self) -> usize {
         match self {
             DType::Bool | DType::U8 | DType::I8 => 1,
@@ -88,7 +89,7 @@ impl DType {
         }
     }
 
-    /// Bool, integer, float or complex.
+    /// The kind: bool, integer, float or complex.
     pub const fn kind(self) -> Kind {
         match self {
             DType::Bool => Kind::Bool,
@@ -103,7 +104,7 @@ impl DType {
         matches!(self.kind(), Kind::Integer)
     }
 
-    /// Whether numbers of this dtype have gradients: floats and complex ones.
+    /// Whether numbers of this dtype have gradients. Floats and complex numbers do.
     pub const fn is_differentiable(self) -> bool {
         matches!(self.kind(), Kind::Float | Kind::Complex)
     }

@@ -1,13 +1,13 @@
-//! One error type: typed fields, and a text that a person can act on.
+//! The error type: typed fields, and a message that a user can act on.
 
 use std::fmt;
 
 use crate::{DType, Dim};
 
-/// What every fallible call returns.
+/// The result of every call that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The family an error belongs to, named after Python's exceptions.
+/// The category of an error, named after Python's exceptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum ErrorKind {
@@ -22,7 +22,7 @@ pub enum ErrorKind {
 pub struct ShapeText(Vec<Dim>);
 
 impl ShapeText {
-    /// Of known or symbolic sizes.
+    /// Takes known or symbolic sizes.
     pub fn of<D: Copy + Into<Dim>>(shape: &[D]) -> Self {
         ShapeText(shape.iter().map(|&dim| dim.into()).collect())
     }
@@ -39,7 +39,7 @@ impl fmt::Display for ShapeText {
     }
 }
 
-/// Everything that can go wrong. `op` is the operation, `arg` the argument that is at fault.
+/// Everything that can fail. `op` is the operation, `arg` the argument that is wrong.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the message beside each variant says what its fields mean")]
@@ -87,7 +87,7 @@ pub enum Error {
     Index {
         op: &'static str,
         arg: &'static str,
-        /// Where in the index the value stands; empty for a 0-D index or a plain number.
+        /// The position of the value in the index. Empty for a 0-D index or a plain number.
         position: Vec<usize>,
         value: i128,
         axis: usize,
@@ -183,7 +183,7 @@ fn at_text(position: &[usize]) -> String {
 }
 
 impl Error {
-    /// Whether it says that a program can't leave a size open.
+    /// Whether the error says that a program must know a size that is open.
     pub fn is_open_size(&self) -> bool {
         match self {
             Error::OpenSize { .. } => true,

@@ -1,22 +1,22 @@
-//! Where the elements of a tensor lie: shape, byte strides, byte offset.
+//! The positions of a tensor's elements in memory: shape, strides in bytes, offset in bytes.
 //!
-//! Strides are bytes, not elements, so that a field of a packed record is a layout like any other.
+//! Strides are in bytes, not in elements, so that a field of a packed record needs no copy.
 
 use smallvec::SmallVec;
 
 use crate::{Error, ResolvedSlice, Result};
 
-/// Dimensions that are kept without an allocation. With 5 of them a layout and the handle to its
-/// memory are 128 bytes, the most that is moved without a call of `memcpy`; a tiny operation moves
-/// dozens of them.
+/// The number of dimensions that are stored without an allocation. With 5 of them, a layout and the
+/// handle to its memory take 128 bytes, the largest size that is moved without a call of `memcpy`.
+/// A tiny operation moves dozens of them.
 pub(crate) const INLINE: usize = 5;
 
-/// Sizes, one a dimension.
+/// The sizes, one for each dimension.
 pub type Shape = SmallVec<[usize; INLINE]>;
-/// Byte distances, one a dimension.
+/// The strides in bytes, one for each dimension.
 pub type Strides = SmallVec<[isize; INLINE]>;
 
-/// Shape, strides and the offset of the first element, all in bytes but the shape.
+/// A shape, strides in bytes, and the offset of the first element in bytes.
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
     shape: Shape,
@@ -24,8 +24,8 @@ pub struct Layout {
     offset: usize,
 }
 
-/// A few values as a vector. The vector's own ways are an iterator or a call of `memcpy`, each of
-/// which takes longer than to move them one by one.
+/// Copies a few values into a vector, one by one. `SmallVec` would use an iterator or a call of
+/// `memcpy`, and both take longer.
 #[inline]
 pub(crate) fn copied<T: Copy>(values: &[T], nothing: T) -> SmallVec<[T; INLINE]> {
     if values.len() > INLINE {
@@ -38,7 +38,7 @@ pub(crate) fn copied<T: Copy>(values: &[T], nothing: T) -> SmallVec<[T; INLINE]>
     SmallVec::from_buf_and_len(all, values.len())
 }
 
-/// As many strides of 0; for few, without a loop.
+/// Returns `len` strides of 0, without a loop if they are few.
 #[inline]
 fn none(len: usize) -> Strides {
     if len > INLINE {
@@ -48,7 +48,7 @@ fn none(len: usize) -> Strides {
     }
 }
 
-/// A shape with another size on `axis`.
+/// Returns `shape` with another size on `axis`.
 #[inline]
 pub fn resized(shape: &[usize], axis: usize, size: usize) -> Shape {
     let mut sizes = copied(shape, 0);
@@ -65,7 +65,8 @@ impl Clone for Layout {
 }
 
 impl Layout {
-    /// Row-major without gaps. Fails when the bytes don't fit in an `isize`.
+    /// Returns the row-major layout without gaps. Fails if the number of bytes exceeds
+    /// `isize::MAX`.
     pub fn contiguous(op: &'static str, shape: &[usize], size: usize) -> Result<Self> {
         let too_large = || Error::TooLarge { op, shape: shape.to_vec() };
         let mut strides = none(shape.len());
@@ -80,47 +81,48 @@ impl Layout {
         Ok(Layout { shape: copied(shape, 0), strides, offset: 0 })
     }
 
-    /// Any shape, strides and offset; who holds the memory checks [`Layout::extent`].
+    /// Makes a layout of any shape, strides and offset. The owner of the memory must check
+    /// [`Layout::extent`].
     ///
     /// # Panics
-    /// When `shape` and `strides` differ in length.
+    /// If `shape` and `strides` differ in length.
     pub fn strided(shape: Shape, strides: Strides, offset: usize) -> Self {
-        assert_eq!(shape.len(), strides.len(), "one stride a dimension");
+        assert_eq!(shape.len(), strides.len(), "one stride for each dimension");
         Layout { shape, strides, offset }
     }
 
-    /// As [`Layout::strided`], of borrowed sizes and strides.
+    /// Like [`Layout::strided`], from borrowed sizes and strides.
     ///
     /// # Panics
-    /// When `shape` and `strides` differ in length.
+    /// If `shape` and `strides` differ in length.
     pub fn over(shape: &[usize], strides: &[isize], offset: usize) -> Self {
         Layout::strided(copied(shape, 0), copied(strides, 0), offset)
     }
 
-    /// Sizes.
+    /// The sizes.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Byte strides.
+    /// The strides in bytes.
     pub fn strides(&self) -> &[isize] {
         &self.strides
     }
 
-    /// Bytes from the start of the memory to the element at index 0, 0, ….
+    /// The number of bytes from the start of the memory to the element at index 0, 0, ….
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// How many dimensions.
+    /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
 
-    /// How many elements.
+    /// The number of elements.
     ///
-    /// A layout that passed [`Layout::extent`] may still repeat elements (stride 0) past any
-    /// count; such a product saturates, and whoever allocates for it gets an error.
+    /// A layout that passed [`Layout::extent`] may repeat elements (stride 0), so the number may
+    /// overflow. It then saturates, and an allocation of that size fails.
     pub fn numel(&self) -> usize {
         if self.shape.contains(&0) {
             return 0;
@@ -128,11 +130,11 @@ impl Layout {
         self.shape.iter().fold(1, |n, &dim| n.saturating_mul(dim))
     }
 
-    /// The range of bytes that the elements touch, or `None` when it leaves the address space
-    /// or begins before byte 0.
+    /// Returns the range of bytes that the elements touch. Returns `None` if it leaves the address
+    /// space or begins before byte 0.
     pub fn extent(&self, size: usize) -> Option<std::ops::Range<usize>> {
-        // Both ends only move outwards, so a step that leaves an isize never comes back; but
-        // nothing is left where a later dimension has no elements.
+        // Both ends only move outwards, so an end that overflows never becomes valid again. But the
+        // range is empty if a later dimension has no elements, so the loop continues.
         let (shape, strides) = (self.shape(), self.strides());
         let (mut low, mut high) = (self.offset as isize, self.offset as isize);
         let mut fits = low >= 0;
@@ -151,12 +153,13 @@ impl Layout {
         (fits && low >= 0).then_some(low as usize..high as usize)
     }
 
-    /// Whether the elements lie row-major without gaps; the offset may be anything.
+    /// Whether the elements are in row-major order without gaps. The offset may be anything.
     pub fn is_contiguous(&self, size: usize) -> bool {
         let (mut expected, mut follows) = (size as isize, true);
         for (&dim, &stride) in self.shape.iter().zip(&self.strides).rev() {
             follows &= dim == 1 || stride == expected;
-            // What follows lies in memory, so that only others can wrap.
+            // If all strides match so far, the elements are in memory and the product does not
+            // wrap.
             expected = expected.wrapping_mul(dim as isize);
         }
         follows || self.shape.contains(&0)
@@ -164,15 +167,15 @@ impl Layout {
 
     /// Whether two elements may share a byte.
     ///
-    /// Exact for everything that slicing, transposing and broadcasting make; hand-made
-    /// interleavings of two strides that just miss each other also count as overlapping.
+    /// The result is exact for all layouts that slicing, transposing and broadcasting make. Other
+    /// layouts, whose elements interleave without a shared byte, may also count as overlapping.
     pub fn overlaps_itself(&self, size: usize) -> bool {
         if self.shape.contains(&0) {
             return false;
         }
         let dims = self.shape.iter().zip(&self.strides).filter(|(dim, _)| **dim > 1);
         let dims = dims.map(|(&dim, &stride)| (stride.unsigned_abs(), dim)).rev();
-        // Row-major layouts are in order already.
+        // Row-major layouts are already sorted.
         if reach_past_each_other(size, dims.clone()) {
             return false;
         }
@@ -181,26 +184,26 @@ impl Layout {
         !reach_past_each_other(size, dims.into_iter())
     }
 
-    /// The positions of `slice` on `axis`.
+    /// Returns the positions of `slice` on `axis`.
     pub fn slice(&self, axis: usize, slice: ResolvedSlice) -> Self {
         let mut out = self.clone();
         out.narrow(axis, slice);
         out
     }
 
-    /// Becomes [`Layout::slice`] of itself.
+    /// Replaces the layout by its [`Layout::slice`].
     pub fn narrow(&mut self, axis: usize, slice: ResolvedSlice) {
         self.shape[axis] = slice.len;
         if slice.len > 0 {
             self.advance(axis, slice.start);
-            // A single position is never stepped from; its stride may not even fit.
+            // The stride of a single position is not used, and the product might overflow.
             if slice.len > 1 {
                 self.strides[axis] *= slice.step;
             }
         }
     }
 
-    /// One position of `axis`, which is dropped.
+    /// Returns one position of `axis`. The axis is dropped.
     pub fn select(&self, axis: usize, position: usize) -> Self {
         let mut out = self.clone();
         out.advance(axis, position);
@@ -208,7 +211,7 @@ impl Layout {
         out
     }
 
-    /// Moves the origin along `axis`; zero-size layouts have no origin to move.
+    /// Moves the origin along `axis`. A layout without elements has no origin.
     fn advance(&mut self, axis: usize, position: usize) {
         if !self.shape.contains(&0) {
             let step = self.strides[axis] * position as isize;
@@ -221,14 +224,14 @@ impl Layout {
         self.strides.remove(axis);
     }
 
-    /// The layout without `axis`, at its position 0.
+    /// Returns the layout without `axis`, at position 0 of the axis.
     pub fn without_axis(&self, axis: usize) -> Self {
         let mut out = self.clone();
         out.remove_axis(axis);
         out
     }
 
-    /// A dimension of size 1 before `axis`.
+    /// Returns the layout with a dimension of size 1 inserted before `axis`.
     pub fn insert_axis(&self, axis: usize) -> Self {
         let mut out = self.clone();
         out.shape.insert(axis, 1);
@@ -236,7 +239,8 @@ impl Layout {
         out
     }
 
-    /// The diagonal of two different axes: both dropped, the diagonal last.
+    /// Returns the diagonal of two different axes. Both are dropped, and the diagonal becomes the
+    /// last axis.
     pub fn diagonal(&self, offset: i64, axis1: usize, axis2: usize) -> Self {
         let (rows, cols) = (self.shape[axis1], self.shape[axis2]);
         let len = diagonal_len(rows, cols, offset);
@@ -245,7 +249,7 @@ impl Layout {
             let start = offset.unsigned_abs() as usize;
             out.advance(if offset >= 0 { axis2 } else { axis1 }, start);
         }
-        // An entry of length 1 is never stepped from, and the sum of two strides might not fit.
+        // The stride of a single element is not used, and the sum of two strides might overflow.
         let stride = if len > 1 { self.strides[axis1] + self.strides[axis2] } else { 0 };
         out.remove_axis(axis1.max(axis2));
         out.remove_axis(axis1.min(axis2));
@@ -254,7 +258,7 @@ impl Layout {
         out
     }
 
-    /// The axes in the order of `perm`, a permutation of them.
+    /// Returns the axes in the order of `perm`, which is a permutation of them.
     pub fn transpose(&self, perm: &[usize]) -> Self {
         Layout {
             shape: perm.iter().map(|&axis| self.shape[axis]).collect(),
@@ -263,7 +267,7 @@ impl Layout {
         }
     }
 
-    /// Stretched to `shape` by NumPy's rules, or `None` where they don't allow it.
+    /// Broadcasts to `shape` by NumPy's rules. Returns `None` if they don't allow it.
     pub fn broadcast_to(&self, shape: &[usize]) -> Option<Self> {
         let extra = shape.len().checked_sub(self.rank())?;
         let mut strides = none(shape.len());
@@ -277,19 +281,19 @@ impl Layout {
         Some(Layout { shape: copied(shape, 0), strides, offset: self.offset })
     }
 
-    /// The same elements in row-major order under another shape, as a view, or `None` when
-    /// strides can't say that. The counts of elements must agree.
+    /// Returns a view of the same elements in row-major order in another shape. Returns `None` if
+    /// strides can't express it. The numbers of elements must be equal.
     pub fn reshape(&self, shape: &[usize]) -> Option<Self> {
         let mut strides = none(shape.len());
         if !self.shape.contains(&0) {
-            // Old dimensions of size 1 carry no stride worth keeping.
+            // The strides of old dimensions of size 1 are not used.
             let old: SmallVec<[(usize, isize); INLINE]> = (self.shape.iter().copied())
                 .zip(self.strides.iter().copied())
                 .filter(|(dim, _)| *dim != 1)
                 .collect();
             let (mut next, mut axis) = (0, 0);
             while next < old.len() {
-                // The smallest groups of old and new dimensions with equal products.
+                // Finds the smallest groups of old and new dimensions with equal products.
                 let (group, new_group) = (next, axis);
                 let (mut have, mut want) = (old[next].0, *shape.get(axis)?);
                 (next, axis) = (next + 1, axis + 1);
@@ -320,21 +324,21 @@ impl Layout {
     }
 }
 
-/// Whether each step, given with how often it is taken, reaches past all that the steps before it
-/// reach.
+/// Whether each stride exceeds all bytes that the dimensions before it span, so that no two
+/// elements overlap. `dims` are pairs of a stride and a size.
 fn reach_past_each_other(size: usize, dims: impl Iterator<Item = (usize, usize)>) -> bool {
     let mut reach = size;
     for (stride, dim) in dims {
         if stride < reach {
             return false;
         }
-        // What saturates reaches past any memory.
+        // A span that saturates exceeds any memory.
         reach = reach.saturating_add(stride.saturating_mul(dim - 1));
     }
     true
 }
 
-/// The length of the diagonal at `offset` of a `rows x cols` matrix.
+/// Returns the length of the diagonal at `offset` of a `rows x cols` matrix.
 pub(crate) fn diagonal_len(rows: usize, cols: usize, offset: i64) -> usize {
     let shift = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
     if offset >= 0 {

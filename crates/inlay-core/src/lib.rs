@@ -1,6 +1,6 @@
-//! What a tensor is, before any device holds one: dtypes, dimensions, layouts and errors.
+//! What describes a tensor on any device: dtypes, dimensions, layouts and errors.
 //!
-//! Nothing here touches memory; the devices and the operations are built on these words.
+//! Nothing here accesses memory. The devices and the operations are built on these types.
 #![forbid(unsafe_code)]
 
 mod dim;

@@ -1,4 +1,4 @@
-//! What can be known of a tensor without its values, and the rules that inference shares.
+//! The dtype and shape of a tensor, and the rules that inference shares.
 
 use smallvec::SmallVec;
 
@@ -8,12 +8,12 @@ use crate::{DType, Dim, Error, Result, ShapeText};
 /// A shape whose sizes may be symbols.
 pub type Dims = SmallVec<[Dim; INLINE]>;
 
-/// Dtype and shape.
+/// The dtype and shape of a tensor.
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Meta {
     /// The element type.
     pub dtype: DType,
-    /// The shape, known or not.
+    /// The shape. Its sizes may be unknown.
     pub shape: Dims,
 }
 
@@ -25,7 +25,7 @@ impl Clone for Meta {
 }
 
 impl Meta {
-    /// A meta of known sizes.
+    /// Returns a meta with known sizes.
     #[inline]
     pub fn known(dtype: DType, shape: &[usize]) -> Self {
         let mut dims = [Dim::Known(0); INLINE];
@@ -41,22 +41,22 @@ impl Meta {
         Meta { dtype, shape }
     }
 
-    /// How many dimensions.
+    /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
 
-    /// How many elements, if every size is known.
+    /// The number of elements, if every size is known.
     pub fn numel(&self) -> Option<usize> {
         self.shape.iter().try_fold(1usize, |n, dim| Some(n.saturating_mul(dim.known()?)))
     }
 
-    /// The same dtype with another shape.
+    /// Returns the same dtype with another shape.
     pub fn with_shape(&self, shape: Dims) -> Self {
         Meta { dtype: self.dtype, shape }
     }
 
-    /// Fails unless both have one dtype.
+    /// Fails unless both have the same dtype.
     pub fn expect_dtype_of(
         &self,
         op: &'static str,
@@ -113,7 +113,7 @@ impl Meta {
         Err(Error::Rank { op, arg, got: self.rank(), expected })
     }
 
-    /// Fails unless `axis` is one of those there are.
+    /// Fails unless `axis` is less than the rank.
     pub fn expect_axis(&self, op: &'static str, axis: usize) -> Result<()> {
         if axis < self.rank() {
             return Ok(());
@@ -122,7 +122,7 @@ impl Meta {
         Err(Error::Axis { op, arg: "axis", axis, rank: self.rank() })
     }
 
-    /// The shape of the diagonal of two different axes.
+    /// Returns the shape of the diagonal of two different axes.
     pub fn diagonal(&self, offset: i64, axis1: usize, axis2: usize) -> Dims {
         let len = match (self.shape[axis1], self.shape[axis2]) {
             (Dim::Known(rows), Dim::Known(cols)) => Dim::Known(diagonal_len(rows, cols, offset)),
@@ -134,7 +134,7 @@ impl Meta {
     }
 }
 
-/// The axis counted from the front, for `-rank <= axis < rank`.
+/// Returns the axis counted from the front. Fails unless `-rank <= axis < rank`.
 pub fn axis_of(op: &'static str, arg: &'static str, axis: i64, rank: usize) -> Result<usize> {
     let position = if axis < 0 { axis.checked_add_unsigned(rank as u64) } else { Some(axis) };
     match position.and_then(|position| usize::try_from(position).ok()) {
@@ -143,12 +143,12 @@ pub fn axis_of(op: &'static str, arg: &'static str, axis: i64, rank: usize) -> R
     }
 }
 
-/// Whether two shapes can be the same: false only when they certainly differ.
+/// Whether two shapes can be equal. Returns false only if they certainly differ.
 pub fn may_equal(a: &[Dim], b: &[Dim]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.may_equal(*b))
 }
 
-/// Fails when `got` is certainly not `expected`.
+/// Fails if `got` certainly differs from `expected`.
 pub fn expect_shape(
     op: &'static str,
     arg: &'static str,
@@ -161,10 +161,10 @@ pub fn expect_shape(
     Err(Error::Shape { op, arg, got: ShapeText::of(got), expected: ShapeText::of(expected) })
 }
 
-/// The shape to which all of `shapes` stretch by NumPy's rules, or `None`.
+/// Returns the shape to which all of `shapes` broadcast by NumPy's rules, or `None`.
 ///
-/// A symbol against a size other than 1 takes that size; what then comes is checked when it is
-/// known.
+/// A symbol that meets a size other than 1 takes that size. Whether it really has it is checked
+/// when it is known.
 pub fn broadcast_dims(shapes: &[&[Dim]]) -> Option<Dims> {
     let rank = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
     let mut out: Dims = SmallVec::from_elem(Dim::Known(1), rank);

@@ -1,4 +1,4 @@
-//! Python's slice rules: clamping, negatives from the end, negative steps.
+//! Python's slice rules: clamping, negative positions from the end, negative steps.
 
 use std::fmt;
 
@@ -7,27 +7,28 @@ use serde::{Deserialize, Serialize};
 /// `start:stop:step` as written, before the length of the axis is known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slice {
-    /// First position; `None` is the near end in the direction of the step.
+    /// The first position. `None` means the first one in the direction of the step.
     pub start: Option<i64>,
-    /// Position before which to stop; `None` is past the far end.
+    /// The position before which to stop. `None` means past the last one in the direction of the
+    /// step.
     pub stop: Option<i64>,
-    /// Distance between positions; not 0.
+    /// The distance between positions. It must not be 0.
     pub step: i64,
 }
 
 /// The positions that a slice selects on an axis of a known length.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ResolvedSlice {
-    /// First position; 0 when none is selected.
+    /// The first position, or 0 if none is selected.
     pub start: usize,
-    /// Distance between positions.
+    /// The distance between positions.
     pub step: isize,
-    /// How many positions.
+    /// The number of positions.
     pub len: usize,
 }
 
 impl ResolvedSlice {
-    /// `len` positions from `start` on.
+    /// Returns `len` positions from `start` on.
     pub const fn run(start: usize, len: usize) -> Self {
         ResolvedSlice { start, step: 1, len }
     }
@@ -43,21 +44,21 @@ impl fmt::Debug for Slice {
 }
 
 impl Slice {
-    /// All of an axis.
+    /// The slice of a whole axis.
     pub const ALL: Slice = Slice { start: None, stop: None, step: 1 };
 
-    /// The slice `start:stop:step`.
+    /// Returns the slice `start:stop:step`.
     pub fn new(start: impl Into<Option<i64>>, stop: impl Into<Option<i64>>, step: i64) -> Self {
         Slice { start: start.into(), stop: stop.into(), step }
     }
 
-    /// What the slice selects of `0..len`; `None` when the step is 0.
+    /// Returns what the slice selects of `0..len`, or `None` if the step is 0.
     pub fn resolve(self, len: usize) -> Option<ResolvedSlice> {
         if self.step == 0 {
             return None;
         }
-        // No axis that has memory is longer; positions stay between -1 and its end, so that no sum
-        // or difference below leaves 64 bits.
+        // An axis with memory is not longer than `i64::MAX`. Positions are clamped to the range
+        // from -1 to its length, so nothing below overflows.
         let (n, step) = (i64::try_from(len).unwrap_or(i64::MAX), self.step);
         let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
         let clamp =
@@ -72,7 +73,7 @@ impl Slice {
         };
         Some(ResolvedSlice {
             start: if count == 0 { 0 } else { start as usize },
-            // A step longer than the axis is never taken, so it may be shortened.
+            // A step longer than the axis is never taken, so it can be shortened to fit.
             step: step.clamp(-n.max(1), n.max(1)) as isize,
             len: count as usize,
         })
@@ -83,7 +84,7 @@ impl Slice {
 mod tests {
     use super::*;
 
-    /// Python's rule, spelled out position by position.
+    /// Python's rule, one position at a time.
     fn naive(slice: Slice, len: usize) -> Vec<usize> {
         let n = len as i128;
         let fix = |p: i64| if p < 0 { p as i128 + n } else { p as i128 };

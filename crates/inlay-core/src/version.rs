@@ -1,34 +1,34 @@
-//! How often memory was written in place: what gradients and programs ask before they trust a value.
+//! Version counters of memory, which gradients and programs check before they use a saved value.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The writes in place that a buffer has seen, wherever it is.
+/// Counts the writes in place to a buffer, on any device.
 #[derive(Debug, Default)]
 pub struct Versions {
     all: AtomicU64,
-    /// The last one that a gradient goes through.
+    /// The number of the last write that was recorded for a gradient.
     recorded: AtomicU64,
 }
 
 impl Versions {
-    /// Of fresh memory.
+    /// Returns the counters of fresh memory.
     pub const fn new() -> Self {
         Versions { all: AtomicU64::new(0), recorded: AtomicU64::new(0) }
     }
 
-    /// How many writes were counted.
+    /// The number of writes so far.
     #[inline]
     pub fn current(&self) -> u64 {
         self.all.load(Ordering::Acquire)
     }
 
-    /// The number of the last write that a gradient goes through, or 0.
+    /// The number of the last write that was recorded for a gradient, or 0.
     #[inline]
     pub fn recorded(&self) -> u64 {
         self.recorded.load(Ordering::Acquire)
     }
 
-    /// Counts a write in place, and whether a gradient goes through it.
+    /// Counts a write in place. `recorded` says whether it was recorded for a gradient.
     #[inline]
     pub fn count_write(&self, recorded: bool) {
         let version = self.all.fetch_add(1, Ordering::AcqRel) + 1;

@@ -1,4 +1,4 @@
-//! The words that operations and kernels share for what is done with values.
+//! The enums that operations and kernels share for what is done with values.
 
 use std::fmt;
 
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DType, Kind};
 
-/// How values that meet at one place become one.
+/// How several values for one place are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Reduce {
-    /// Their sum; or, for bool.
+    /// The sum. For bool, the logical or.
     Sum,
-    /// Their product; and, for bool.
+    /// The product. For bool, the logical and.
     Mul,
-    /// Their sum divided by their count, rounding down for integers.
+    /// The sum divided by the count, rounded down for integers.
     Mean,
-    /// The largest; NaN if one is.
+    /// The largest value, or NaN if one is NaN.
     Amax,
-    /// The smallest; NaN if one is.
+    /// The smallest value, or NaN if one is NaN.
     Amin,
 }
 
 impl Reduce {
-    /// The names that [`Reduce::from_name`] takes, for messages.
+    /// The names that [`Reduce::from_name`] accepts, for messages.
     pub const NAMES: &str = "sum, mul, mean, amax, amin (or add, prod, multiply, max, min)";
 
-    /// The reduction of a name.
+    /// Returns the reduction with this name.
     pub fn from_name(name: &str) -> Option<Reduce> {
         Some(match name {
             "sum" | "add" => Reduce::Sum,
@@ -37,7 +37,7 @@ impl Reduce {
         })
     }
 
-    /// The first of its names.
+    /// The main name of the reduction.
     pub fn name(self) -> &'static str {
         match self {
             Reduce::Sum => "sum",
@@ -48,7 +48,8 @@ impl Reduce {
         }
     }
 
-    /// Whether numbers of `dtype` reduce so: bool has no mean, complex numbers no order.
+    /// Whether the reduction is defined for `dtype`: bool has no mean, complex numbers have no
+    /// order.
     pub fn is_defined_for(self, dtype: DType) -> bool {
         match self {
             Reduce::Sum | Reduce::Mul => true,
@@ -69,11 +70,11 @@ impl fmt::Display for Reduce {
 pub enum Combine {
     /// The last value wins.
     Assign,
-    /// The values are reduced, with what was there before or without.
+    /// The values are reduced, with or without the old value of the place.
     Reduce {
-        /// How.
+        /// The reduction.
         reduce: Reduce,
-        /// Whether what was there before takes part.
+        /// Whether the old value takes part.
         include_self: bool,
     },
 }
@@ -103,22 +104,22 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it asks for an order, which complex numbers don't have.
+    /// Whether it needs an order, which complex numbers don't have.
     pub fn is_order(self) -> bool {
         !matches!(self, Comparison::Equal | Comparison::NotEqual | Comparison::Same)
     }
 }
 
-/// Which triangle of a matrix: the diagonal that bounds it belongs to it.
+/// A triangle of a matrix, including the diagonal that bounds it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Triangle {
-    /// On and below the diagonal.
+    /// The entries on and below the diagonal.
     Lower,
-    /// On and above the diagonal.
+    /// The entries on and above the diagonal.
     Upper,
 }
 
-/// How all elements along axes become one.
+/// A reduction of all elements along axes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Fold {
@@ -129,11 +130,11 @@ pub enum Fold {
     Amin,
 }
 
-/// What is done with each element alone.
+/// An operation on each element alone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Unary {
-    /// The number with the other sign; integers wrap.
+    /// The number with the opposite sign. Integers wrap.
     Negative,
-    /// The complex conjugate; real numbers are their own.
+    /// The complex conjugate. Real numbers are unchanged.
     Conjugate,
 }

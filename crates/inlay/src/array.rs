@@ -16,13 +16,13 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// A new contiguous array with unspecified values, on the current device: for calls without
+    /// Makes a contiguous array with unspecified values on the current device, for calls without
     /// inputs.
     pub(crate) fn new(op: &'static str, dtype: DType, shape: &[usize]) -> Result<Self> {
         Array::on(current_device(), op, dtype, shape)
     }
 
-    /// As [`Array::new`], on `device`.
+    /// Like [`Array::new`], on `device`.
     #[inline]
     pub(crate) fn on(
         device: Device,
@@ -36,24 +36,24 @@ impl Array {
         Ok(Array { buffer, layout, dtype })
     }
 
-    /// As [`Array::new`], on the device of `self`.
+    /// Like [`Array::new`], on the device of `self`.
     #[inline]
     pub(crate) fn beside(&self, op: &'static str, dtype: DType, shape: &[usize]) -> Result<Self> {
         Array::on(self.buffer.device(), op, dtype, shape)
     }
 
-    /// Fresh, of an inferred dtype and shape, beside `self`.
+    /// Makes an array with an inferred dtype and shape, on the device of `self`.
     #[inline]
     pub(crate) fn fresh(&self, op: &'static str, meta: &Meta) -> Result<Self> {
         self.beside(op, meta.dtype, &sizes(&meta.shape))
     }
 
-    /// Fresh, of the dtype and shape of `self`, beside it.
+    /// Makes an array with the dtype and shape of `self`, on its device.
     pub(crate) fn new_like(&self, op: &'static str) -> Result<Self> {
         Array::on(self.buffer.device(), op, self.dtype, self.shape())
     }
 
-    /// The same buffer with another layout.
+    /// Returns the same buffer with another layout.
     pub(crate) fn with_layout(&self, layout: Layout) -> Self {
         Array { layout, buffer: self.buffer.clone(), dtype: self.dtype }
     }
@@ -107,12 +107,12 @@ impl Array {
     }
 }
 
-/// The sizes of an inferred shape, all of which are known when an operation runs.
+/// Returns the sizes of an inferred shape. They are known when an operation runs.
 pub(crate) fn sizes(shape: &[Dim]) -> SmallVec<[usize; 6]> {
     shape.iter().map(|dim| known(*dim)).collect()
 }
 
-/// A size, which is known when an operation runs.
+/// Returns a size, which is known when an operation runs.
 pub(crate) fn known(dim: Dim) -> usize {
     dim.known().unwrap_or_else(|| unreachable!("a program runs once its sizes are known"))
 }

@@ -48,7 +48,7 @@ impl Sum {
 /// The state of a node during one backward.
 struct Visit {
     node: Arc<TapeNode>,
-    /// Users that have not been processed yet.
+    /// The number of users that have not been processed yet.
     waiting: usize,
     sum: Option<Sum>,
 }
@@ -57,12 +57,12 @@ type Address = usize;
 
 #[derive(Default)]
 struct Pass {
-    /// The leaves and nodes whose gradients are wanted, or all leaves.
+    /// The leaves and nodes whose gradients are wanted. `None` means all leaves.
     targets: Option<HashSet<Address>>,
     /// The nodes on a path to a target.
     nodes: HashMap<Address, Visit>,
     leaves: HashMap<Address, (Arc<Leaf>, Option<Sum>)>,
-    /// Gradients of the nodes that were asked for, by address.
+    /// Gradients of the nodes that were requested, by address.
     caught: HashMap<Address, Option<Tensor>>,
 }
 
@@ -71,7 +71,7 @@ fn address<T>(of: &Arc<T>) -> Address {
 }
 
 impl Pass {
-    /// Finds the nodes between `roots` and the targets, and counts their users.
+    /// Finds the nodes on the paths from `roots` to the targets, and counts their users.
     fn explore(&mut self, roots: &[(Edge, Tensor)]) {
         let mut seen = HashSet::new();
         // A node is visited twice: before and after the nodes that it depends on.
@@ -183,7 +183,7 @@ impl Pass {
     }
 }
 
-/// The summed gradient in the tensor's dtype, after the hooks.
+/// Returns the summed gradient in the tensor's dtype, after the hooks.
 fn finish(sum: Sum, hooks: &Mutex<Vec<Hook>>, dtype: DType) -> Result<Tensor> {
     let mut grad = sum.total.narrowed(dtype)?;
     // Cloned, because a hook may register another hook.
@@ -198,7 +198,7 @@ fn finish(sum: Sum, hooks: &Mutex<Vec<Hook>>, dtype: DType) -> Result<Tensor> {
     Ok(grad)
 }
 
-/// The gradient of an output: as given, or 1 for a single element.
+/// Returns the gradient of an output: as given, or 1 for a single element.
 fn seed(operation: &'static Operation, output: &Tensor, given: Option<&Tensor>) -> Result<Tensor> {
     let op = operation.name;
     match given {
@@ -233,10 +233,10 @@ fn expect_tracked(op: &'static str, output: &Tensor) -> Result<Edge> {
 }
 
 impl Tensor {
-    /// The gradient that backward has collected for this leaf.
+    /// Returns the gradient that backward has collected for this leaf.
     pub fn grad(&self) -> Option<Tensor> {
         let collected = lock(&self.history().collector()?.grad).clone();
-        // Only memory that has run out can fail here, and then there is no gradient to give.
+        // The cast fails only if memory is exhausted. Then no gradient is returned.
         collected.and_then(|grad| grad.narrowed(self.dtype()).ok())
     }
 
@@ -298,13 +298,13 @@ impl Tensor {
         Ok(())
     }
 
-    /// The gradients of `outputs` with respect to `inputs`. The gradients that leaves have
+    /// Returns the gradients of `outputs` with respect to `inputs`. The gradients that leaves have
     /// collected are not changed. `seeds` are the gradients of the outputs, as in
     /// [`Tensor::backward`].
     ///
     /// # Errors
-    /// As [`Tensor::backward`], and inputs on which the outputs don't depend, unless this is
-    /// allowed.
+    /// The errors of [`Tensor::backward`]; also inputs on which the outputs don't depend, unless
+    /// this is allowed.
     pub fn grad_of(
         outputs: &[&Tensor],
         inputs: &[&Tensor],

@@ -8,13 +8,13 @@ use inlay_cpu::Element;
 use crate::array::Array;
 use crate::{Complex32, Complex64, Device, Tensor, bf16, device, f16};
 
-/// A tensor of more elements is summarised: long axes show only their ends.
+/// The number of elements above which a tensor is summarised: long axes show only their ends.
 const THRESHOLD: usize = 1000;
 
-/// Positions that a summary shows at each end of a long axis.
+/// The number of positions that a summary shows at each end of a long axis.
 const EDGE: usize = 3;
 
-/// Elements that a summary has at most. It grows exponentially with the rank.
+/// The maximum number of elements of a summary, which grows exponentially with the rank.
 const MOST: usize = 1 << 21;
 
 const PREFIX: &str = "Tensor(";
@@ -71,7 +71,7 @@ fn nest(text: &mut String, words: &[String], shape: &[usize], summary: bool, ind
     text.push(']');
 }
 
-/// The elements as text, in row-major order.
+/// Returns the elements as text, in row-major order.
 fn words(array: &Array) -> Result<Vec<String>> {
     fn each<T: Element>(array: &Array, word: fn(&T) -> String) -> Result<Vec<String>> {
         Ok(device::load::<T>(array)?.iter().map(word).collect())
@@ -97,14 +97,15 @@ fn words(array: &Array) -> Result<Vec<String>> {
 }
 
 impl Tensor {
-    /// A copy without the middle of long axes, for a text that summarises: an axis of more than
-    /// `2 * edge` positions keeps the first `edge + 1` and the last `edge + 1`. So it is still longer
-    /// than `2 * edge`, and a printer that sees only the copy knows where to put a gap.
+    /// Returns a copy without the middle of long axes, for a summary. An axis of more than
+    /// `2 * edge` positions keeps the first `edge + 1` and the last `edge + 1`. The axis is then
+    /// still longer than `2 * edge`, so a printer that sees only the copy knows where to put a gap.
     ///
     /// Only the elements that the copy has are read.
     ///
     /// # Errors
-    /// A symbolic tensor, and one of so many long axes that the copy would have millions of elements.
+    /// A symbolic tensor; also a tensor with so many long axes that the copy would have millions of
+    /// elements.
     pub fn corners(&self, edge: usize) -> Result<Tensor> {
         self.expect_elements("corners")?;
         let array = self.array();
@@ -112,8 +113,8 @@ impl Tensor {
         for (&size, &stride) in array.shape().iter().zip(array.layout.strides()) {
             let cut = size > edge.saturating_mul(2);
             if cut {
-                // An axis of the two ends. The product fits, because the last end is in memory; sizes
-                // that exceed `isize` have stride 0.
+                // An axis of the two ends. The product fits, because the last end is in memory;
+                // sizes that exceed `isize` have stride 0.
                 shape.push(2);
                 strides.push(((size - edge - 1) as isize).wrapping_mul(stride));
             }

@@ -1,4 +1,4 @@
-//! The one way into every operation: infer, then run or append to a program, then record.
+//! The path of every call: infer, then run or append to a program, then record.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use crate::{Device, Tensor, device};
 
 type Metas = SmallVec<[Meta; 3]>;
 
-/// Runs `op` on `inputs`. The result is fresh, or a view for operations that make views. On symbolic
-/// tensors the call becomes a node of their program.
+/// Runs `op` on `inputs`. The result is fresh, or a view for operations that make views. On
+/// symbolic tensors the call becomes a node of their program.
 #[track_caller]
 pub(crate) fn apply<O: Op>(op: O, inputs: Of<'_, O, &Tensor>) -> Result<Tensor> {
     let inputs = O::Inputs::all(inputs);
@@ -24,10 +24,10 @@ pub(crate) fn apply<O: Op>(op: O, inputs: Of<'_, O, &Tensor>) -> Result<Tensor> 
     call(op, inputs, Out::Fresh, program, None)
 }
 
-/// As [`apply`], and writes the result into the first input, which is returned.
+/// Like [`apply`], but writes the result into the first input, which is returned.
 ///
-/// When it fails, that input is what it was. Inputs that overlap it in memory are copied first, so
-/// that they are read as they were.
+/// If the call fails, that input is unchanged. Inputs that overlap it in memory are copied first,
+/// so that their old values are read.
 #[track_caller]
 pub(crate) fn apply_in_place<O: Op>(op: O, inputs: Of<'_, O, &Tensor>) -> Result<Tensor> {
     let inputs = O::Inputs::all(inputs);
@@ -36,8 +36,8 @@ pub(crate) fn apply_in_place<O: Op>(op: O, inputs: Of<'_, O, &Tensor>) -> Result
     call(op, inputs, Out::InPlace, program, None)
 }
 
-/// As [`apply`], where `beside` is: in its program if it is symbolic, else on its device, whatever the
-/// inputs are.
+/// Like [`apply`], but in the program of `beside` if that is symbolic, else on its device,
+/// regardless of the inputs.
 #[track_caller]
 pub(crate) fn apply_beside<O: Op>(
     beside: &Tensor,
@@ -53,7 +53,7 @@ pub(crate) fn apply_beside<O: Op>(
     }
 }
 
-/// As [`apply`], on a device.
+/// Like [`apply`], on the given device.
 #[track_caller]
 pub(crate) fn apply_on<O: Op>(device: Device, op: O, inputs: Of<'_, O, &Tensor>) -> Result<Tensor> {
     let inputs = O::Inputs::all(inputs);
@@ -62,7 +62,7 @@ pub(crate) fn apply_on<O: Op>(device: Device, op: O, inputs: Of<'_, O, &Tensor>)
 }
 
 impl Out {
-    /// [`apply`] or [`apply_in_place`].
+    /// Calls [`apply`] or [`apply_in_place`].
     #[track_caller]
     pub(crate) fn apply<O: Op>(self, op: O, inputs: Of<'_, O, &Tensor>) -> Result<Tensor> {
         match self {
@@ -72,8 +72,8 @@ impl Out {
     }
 }
 
-/// The program that a call belongs to: that of a symbolic input, or that of a symbolic size if all
-/// inputs are constants.
+/// Returns the program that a call belongs to: that of a symbolic input, or that of a symbolic size
+/// if all inputs are constants.
 #[inline]
 fn program_of<O: Op>(op: &O, inputs: &[&Tensor]) -> Option<ProgramRef> {
     match inputs.iter().find_map(|input| input.symbolic()) {
@@ -82,8 +82,8 @@ fn program_of<O: Op>(op: &O, inputs: &[&Tensor]) -> Option<ProgramRef> {
     }
 }
 
-/// The funnel. What a call has in common with every other one stands here. It has two ends: [`run`] for
-/// tensors with elements, and a node of a program for symbolic ones.
+/// The steps that all calls have in common. A call of tensors with elements ends in [`run`], a call
+/// of symbolic tensors in a node of their program.
 #[track_caller]
 #[inline]
 fn call<O: Op>(
@@ -106,9 +106,10 @@ fn call<O: Op>(
         debug_assert_eq!(inferred.meta, metas[0], "{} keeps dtype and shape", op.name());
         expect_target(&op, inputs[0], program.is_some(), record)?;
     }
-    // What is recorded is only made if it is: moving it costs a tenth of a tiny call.
+    // Edges and saved values are made only for a recorded call: moving them takes a tenth of the
+    // time of a tiny call.
     let saves = if record { op.saves() } else { Saves::NOTHING };
-    // The edges are taken before the target is told of its new history.
+    // Called before the target gets its new history.
     let edges = || inputs.iter().map(|input| input.edge()).collect();
     let Some(program) = &program else {
         let edges = if record { edges() } else { SmallVec::new() };
@@ -146,13 +147,13 @@ fn call<O: Op>(
     })
 }
 
-/// The target of a write in place, with its new history.
+/// Gives the target of a write in place its new history, and returns the target.
 fn rewritten(target: &Tensor, node: Option<Link>) -> Tensor {
     node.into_iter().for_each(|node| target.history().set_node(node));
     target.clone()
 }
 
-/// The node of a call that is recorded; none if its result has no gradient.
+/// Returns the node of a recorded call, or `None` if the dtype of the result has no gradient.
 #[inline(never)]
 fn tape<O: Op>(
     op: O,
@@ -166,8 +167,7 @@ fn tape<O: Op>(
     dtype.is_differentiable().then(link)
 }
 
-/// The end for tensors with elements: runs the call on the device that is wanted, else where its
-/// inputs are.
+/// Runs a call of tensors with elements, on the device `wanted` or else on that of its inputs.
 #[inline(always)]
 fn run<O: Op>(
     op: &O,
@@ -181,7 +181,7 @@ fn run<O: Op>(
     let mut copies = Copies::default();
     let result = device::scoped(device, inputs.len(), || {
         copies.move_along(op.name(), device, inputs)?;
-        // What the rule reads of the old target is copied before it is overwritten.
+        // If the rule reads the old target, it is copied before it is overwritten.
         let mut before = None;
         if out == Out::InPlace {
             copies.keep_apart(op.name(), inputs)?;
@@ -193,29 +193,30 @@ fn run<O: Op>(
         before.into_iter().for_each(|before| copies.add(0, before));
         Ok(result)
     })?;
-    // Counted before anything is saved with the version that its memory has.
+    // Counted before values are saved, because each is saved with the version of its memory.
     if out == Out::InPlace {
         inputs[0].array().buffer.count_write(record);
     }
     if saves != Saves::NOTHING {
         let copy = |k: usize| match copies.get(k) {
-            // The copy stands for the tensor as it was, with its history.
+            // The copy has the old elements, so it gets the old history.
             Some(copy) => Tensor::with_history(copy.clone(), inputs[k].history_again()),
             None => inputs[k].clone(),
         };
-        // The result is saved without its history, which is the node itself.
+        // The result is saved without its history: that is the node itself, so it would be a cycle.
         *saved = Saved::new(saves, inputs.len(), copy, || Tensor::from_array(result.clone()));
     }
     Ok(result)
 }
 
-/// What the rule of a symbolic call reads, as it is now. Writes in place move handles on, not values.
+/// Returns the values that the rule of a symbolic call reads. Writes in place change handles, not
+/// values, so these stay valid.
 fn saved_values(inputs: &[&Tensor], saves: Saves, value: &Symbolic) -> Saved {
     let input = |k: usize| inputs[k].again(inputs[k].history_again());
     Saved::new(saves, inputs.len(), input, || Tensor::of_value(value.again(), History::default()))
 }
 
-/// Whether a gradient goes through the call, so that it is recorded.
+/// Returns whether the call is recorded: a gradient is wanted for one of its inputs.
 fn is_recorded<O: Op>(op: &O, inputs: &[&Tensor], symbolic: bool) -> Result<bool> {
     if !O::HAS_GRADIENT || !is_grad_enabled() {
         return Ok(false);
@@ -231,8 +232,8 @@ fn is_recorded<O: Op>(op: &O, inputs: &[&Tensor], symbolic: bool) -> Result<bool
     for input in inputs {
         let (history, buffer) = (input.history(), &input.array().buffer);
         let Some(version) = history.view() else { continue };
-        // Any write changes the tensor that a computed view was taken from. A view that is a leaf
-        // misses only writes that gradients go through.
+        // A view that was computed is stale after any write to its memory. A view that is a leaf is
+        // stale only after a write that was recorded for a gradient.
         let stale = match history.is_leaf() {
             true => buffer.recorded_version() > version,
             false => buffer.version() != version,

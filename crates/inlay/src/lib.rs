@@ -1,5 +1,5 @@
-//! Indexed writes for tensors: write values where a slice, a diagonal, a mask, an index or a
-//! triangle says.
+//! Indexed writes for tensors: write values to the places that a slice, a diagonal, a mask, an
+//! index or a triangle selects.
 //!
 //! ```
 //! use inlay::{Reduce, Scatter, Tensor};

@@ -1,4 +1,4 @@
-//! Locks that ignore poisoning: a panic can not leave the data that they guard in an invalid state.
+//! Locks that ignore poisoning: a panic can't leave the data that they guard in an invalid state.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

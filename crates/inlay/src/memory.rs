@@ -4,7 +4,7 @@ use inlay_core::{Layout, Result, Versions};
 
 use crate::device::Device;
 
-/// A handle to bytes on a device; clones share them.
+/// A handle to bytes on a device. Clones share the bytes.
 #[derive(Clone, Debug)]
 pub(crate) enum Buffer {
     Cpu(inlay_cpu::Buffer),
@@ -24,7 +24,7 @@ macro_rules! either {
 }
 
 impl Buffer {
-    /// `len` bytes with unspecified values.
+    /// Allocates `len` bytes with unspecified values.
     #[inline]
     pub(crate) fn new(device: Device, len: usize) -> Result<Self> {
         match device {
@@ -36,7 +36,7 @@ impl Buffer {
         }
     }
 
-    /// An empty buffer, which all empty arrays share.
+    /// Returns the empty buffer that all empty arrays share.
     pub(crate) fn nothing() -> Self {
         Buffer::Cpu(inlay_cpu::Buffer::nothing())
     }
@@ -80,7 +80,7 @@ impl Buffer {
         either!(self, buffer => buffer.versions())
     }
 
-    /// How often the bytes were written in place.
+    /// The number of writes in place so far.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.versions().current()

@@ -1,5 +1,4 @@
-//! What an operation is: a small value that says what it accepts, what it does, and how it
-//! differentiates.
+//! An operation: a small value that defines what it accepts, what it does, and its gradient.
 
 use std::any::Any;
 use std::fmt;
@@ -13,17 +12,17 @@ use crate::array::Array;
 use crate::declare::Operation;
 use crate::tape::{Grads, Rule, Saves};
 
-/// How many inputs an operation takes, and how it receives them.
+/// The number of inputs of an operation, and how it receives them.
 pub(crate) trait Arity: 'static {
     /// The inputs as the operation receives them.
     type Of<'a, T: 'a>: Copy;
-    /// Their number; `None` for any number.
+    /// The number of inputs, or `None` for any number.
     const COUNT: Option<usize>;
 
-    /// The inputs out of a slice that has the right number of them.
+    /// Returns the inputs in `all`, or `None` if their number is wrong.
     fn of<T>(all: &[T]) -> Option<Self::Of<'_, T>>;
 
-    /// The inputs as a slice.
+    /// Returns the inputs as a slice.
     fn all<'a, T>(inputs: Self::Of<'a, T>) -> &'a [T];
 }
 
@@ -64,12 +63,12 @@ impl Arity for AnyInputs {
 /// The inputs of `O`, each a `T`.
 pub(crate) type Of<'a, O, T> = <<O as Op>::Inputs as Arity>::Of<'a, T>;
 
-/// What inference has found out about a call.
+/// The result of inference for a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Inferred<F> {
-    /// Dtype and shape of the result.
+    /// The dtype and shape of the result.
     pub(crate) meta: Meta,
-    /// What else `run` and `grad` need: the axis counted from the front, for example.
+    /// What else `run` and `grad` need, for example the axis counted from the front.
     pub(crate) found: F,
 }
 
@@ -81,7 +80,7 @@ impl<F> Inferred<F> {
 }
 
 impl Inferred<()> {
-    /// A result about which there is nothing else to know.
+    /// An inferred result without further findings.
     #[inline]
     pub(crate) fn only(meta: Meta) -> Result<Self> {
         Ok(Inferred { meta, found: () })
@@ -90,34 +89,34 @@ impl Inferred<()> {
 
 /// An operation.
 ///
-/// The rules about shapes and dtypes live in `infer` alone. They also work on sizes that are not
-/// known yet. `run` and `grad` receive what `infer` has found out.
+/// The rules about shapes and dtypes are in `infer` only. They also accept sizes that are not known
+/// yet. `run` and `grad` receive what `infer` found.
 pub(crate) trait Op: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
-    /// How many inputs there are.
+    /// The number of inputs.
     type Inputs: Arity;
-    /// What inference finds out beside the dtype and the shape of the result.
+    /// What inference finds besides the dtype and the shape of the result.
     type Found: fmt::Debug + Send + Sync + 'static;
 
     /// Whether the result can be written into the first input.
     const WRITES: bool = false;
     /// Whether the result can be a view of the first input.
     const IS_VIEW: bool = false;
-    /// Whether there is a gradient; comparisons and indices have none.
+    /// Whether there is a gradient. Comparisons and operations on indices have none.
     const HAS_GRADIENT: bool = true;
 
     /// The operation that the user called. It names the call and its arguments in errors.
     fn operation(&self) -> &'static Operation;
 
-    /// The name of what the user called.
+    /// The name of the operation that the user called.
     fn name(&self) -> &'static str {
         self.operation().name
     }
 
-    /// Dtype and shape of the result, or why there is none.
+    /// Returns the dtype and shape of the result, or an error if the inputs are invalid.
     fn infer(&self, inputs: Of<'_, Self, Meta>) -> Result<Inferred<Self::Found>>;
 
-    /// The result. With [`Out::InPlace`] it is written into the first input. Whatever can fail fails
-    /// before the first write.
+    /// Computes the result. With [`Out::InPlace`] it is written into the first input. Everything
+    /// that can fail must fail before the first write.
     fn run(
         &self,
         inputs: Of<'_, Self, &Array>,
@@ -125,40 +124,42 @@ pub(crate) trait Op: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {
         out: Out,
     ) -> Result<Array>;
 
-    /// The sizes among the attributes. In a program they may be symbols. When the operation runs they
-    /// are known.
+    /// The sizes among the attributes. In a program they may be symbols. They are known when the
+    /// operation runs.
     fn sizes(&self) -> Dims {
         Dims::new()
     }
 
-    /// The same operation with other sizes; `None` for an operation without sizes, or for another
-    /// number of them.
+    /// Returns the same operation with other sizes. Returns `None` if the operation has no sizes,
+    /// or another number of them.
     fn with_sizes(&self, _sizes: &[Dim]) -> Option<Self> {
         None
     }
 
-    /// Which values the gradient rule reads.
+    /// The values that the gradient rule reads.
     fn saves(&self) -> Saves {
         Saves::NOTHING
     }
 
-    /// The gradients of the inputs. They are made of operations, so they have gradients themselves.
+    /// Returns the gradients of the inputs. They are composed of operations, so they have gradients
+    /// themselves.
     fn grad(&self, rule: &Rule<'_>, _found: &Self::Found) -> Result<Grads> {
         rule.each(|_| Ok(None))
     }
 }
 
-/// Where a result goes.
+/// The destination of a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Out {
-    /// Into fresh memory; a view goes nowhere.
+    /// Fresh memory. An operation that makes a view ignores this.
     Fresh,
-    /// Into the first input, which is writable and overlaps neither itself nor another input.
+    /// The first input. It is writable and overlaps neither itself nor another input.
     InPlace,
 }
 
 impl Out {
-    /// Where to write a changed `x`, and where to read the unchanged one if that is somewhere else.
+    /// Returns the array to write, and the array with the unchanged values of `x` if they are not
+    /// already there.
     pub(crate) fn of<'x>(
         self,
         op: &'static str,
@@ -173,17 +174,17 @@ impl Out {
 
 /// An operation whose inputs have passed inference. The tape keeps it, and bound plans run it.
 pub(crate) trait Checked: fmt::Debug + Send + Sync {
-    /// The name of what the user called.
+    /// The name of the operation that the user called.
     fn name(&self) -> &'static str;
-    /// Dtype and shape of the result.
+    /// The dtype and shape of the result.
     fn meta(&self) -> &Meta;
-    /// As [`Op::run`].
+    /// See [`Op::run`].
     fn run(&self, inputs: &[&Array], out: Out) -> Result<Array>;
-    /// As [`Op::grad`].
+    /// See [`Op::grad`].
     fn grad(&self, rule: &Rule<'_>) -> Result<Grads>;
 }
 
-/// An operation and what inference has found out about its inputs.
+/// An operation with the result of inference for its inputs.
 #[derive(Debug)]
 pub(crate) struct WithFound<O: Op> {
     pub(crate) op: O,
@@ -208,18 +209,18 @@ impl<O: Op> Checked for WithFound<O> {
     }
 }
 
-/// The inputs as the operation receives them. Their number was checked when the call was made or
-/// when the program was read.
+/// Returns the inputs as the operation receives them. Their number was checked when the call was
+/// made or when the program was read.
 #[inline]
 pub(crate) fn inputs_of<O: Op, T>(all: &[T]) -> Of<'_, O, T> {
     O::Inputs::of(all).unwrap_or_else(|| unreachable!("the number of inputs was checked"))
 }
 
-/// An operation of any type: what programs hold and plans compare.
+/// An operation of any type. Programs hold these, and plans compare them.
 #[derive(Clone)]
 pub(crate) struct AnyOp(Arc<dyn ErasedOp>);
 
-/// [`Op`] without its types.
+/// [`Op`] with its types erased.
 pub(crate) trait ErasedOp: fmt::Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn name(&self) -> &'static str;
@@ -228,7 +229,7 @@ pub(crate) trait ErasedOp: fmt::Debug + Send + Sync {
     fn is_view(&self) -> bool;
     fn sizes(&self) -> Dims;
     fn with_sizes(&self, sizes: &[Dim]) -> Option<AnyOp>;
-    /// Infers, and keeps what was found out. `inputs` are as many as `arity` says.
+    /// Runs inference and keeps its result. The number of `inputs` must match `arity`.
     fn check(&self, inputs: &[Meta]) -> Result<Box<dyn Checked>>;
     fn equals(&self, other: &dyn ErasedOp) -> bool;
     fn hash_to(&self, state: &mut dyn Hasher);
@@ -283,7 +284,7 @@ impl AnyOp {
         AnyOp(Arc::new(op))
     }
 
-    /// The operation, if it is an `O`.
+    /// Returns the operation if it is an `O`.
     pub(crate) fn downcast<O: Op>(&self) -> Option<&O> {
         self.0.as_any().downcast_ref()
     }

@@ -1,4 +1,4 @@
-//! Decides on which device a call runs: that of its inputs. Plain numbers are copied there.
+//! Decides on which device a call runs: the device of its inputs. Plain numbers are copied there.
 
 use inlay_core::{Error, Result};
 use smallvec::SmallVec;
@@ -8,10 +8,12 @@ use crate::op::{Op, Out};
 use crate::tape::is_grad_enabled;
 use crate::{Device, Tensor, current_device, device};
 
-/// The device of a call on tensors with elements: `wanted`, or else where they are.
+/// Returns the device of a call on tensors with elements: `wanted`, or else the device of the
+/// inputs.
 ///
-/// A 0-D tensor of the CPU, and plain data, go along with others to their device, as plain numbers
-/// become such tensors; but not one that is written, nor one whose gradient would be wanted back.
+/// Plain data and 0-D tensors on the CPU are copied to the GPU if another input is there, because
+/// plain numbers become such tensors. A tensor that is written, or whose gradient is recorded, is
+/// not copied; the call then fails.
 #[inline]
 pub(crate) fn place<O: Op>(
     op: &O,
@@ -30,7 +32,7 @@ pub(crate) fn place<O: Op>(
     meet(op, inputs, wanted, out)
 }
 
-/// The device of a call whose inputs are on two.
+/// Returns the device of a call whose inputs are on two devices.
 #[cold]
 #[inline(never)]
 fn meet<O: Op>(op: &O, inputs: &[&Tensor], wanted: Option<Device>, out: Out) -> Result<Device> {
@@ -46,7 +48,7 @@ fn meet<O: Op>(op: &O, inputs: &[&Tensor], wanted: Option<Device>, out: Out) -> 
         let name = |at: Option<usize>| {
             at.map_or_else(|| "the result".into(), |at| op.operation().input(at))
         };
-        // The later one is at fault, as readers see them in order.
+        // The error blames the later argument, because readers see them in order.
         let (at, from) = match other {
             Some(other) if other > k => (Some(other), Some(k)),
             _ => (Some(k), other),
@@ -63,17 +65,18 @@ fn meet<O: Op>(op: &O, inputs: &[&Tensor], wanted: Option<Device>, out: Out) -> 
     Ok(device)
 }
 
-/// Whether a tensor is moved unasked: a single number on the CPU, or plain data.
+/// Whether a tensor may be copied to another device implicitly: a 0-D tensor on the CPU, or plain
+/// data.
 pub(crate) fn goes_along(tensor: &Tensor) -> bool {
     (tensor.rank() == 0 || tensor.is_plain()) && tensor.device() == Device::Cpu
 }
 
-/// Inputs that are read from a copy, by their number.
+/// Copies that are read instead of inputs, each with the number of its input.
 #[derive(Default)]
 pub(crate) struct Copies(Vec<(usize, Array)>);
 
 impl Copies {
-    /// Copies what goes along with the other inputs to their device.
+    /// Copies the inputs that are on another device to `device`.
     #[inline]
     pub(crate) fn move_along(
         &mut self,
@@ -81,7 +84,7 @@ impl Copies {
         device: Device,
         inputs: &[&Tensor],
     ) -> Result<()> {
-        // Nothing goes along to the CPU.
+        // Nothing is copied to the CPU implicitly.
         if device == Device::Cpu {
             return Ok(());
         }
@@ -112,10 +115,10 @@ impl Copies {
         self.0.iter().find(|(of, _)| *of == k).map(|(_, copy)| copy)
     }
 
-    /// The arrays of the inputs, or their copies.
+    /// Returns the arrays of the inputs, or the copies that replace them.
     #[inline]
     pub(crate) fn read_from<'a>(&'a self, inputs: &[&'a Tensor]) -> SmallVec<[&'a Array; 4]> {
-        // Pushed one by one, where they stay: to collect them takes several times as long.
+        // Pushing builds the vector in its final place. `collect` takes several times as long.
         let mut arrays = SmallVec::new();
         inputs.iter().for_each(|tensor| arrays.push(tensor.array()));
         for (k, copy) in &self.0 {
@@ -126,7 +129,8 @@ impl Copies {
 }
 
 impl Tensor {
-    /// Fails unless this tensor, which an operation calls `arg`, is where `other` is.
+    /// Fails unless this tensor is on the device of `other`. The error names `op` and both
+    /// arguments.
     pub(crate) fn expect_device_of(
         &self,
         op: &'static str,
@@ -146,8 +150,9 @@ impl Tensor {
         })
     }
 
-    /// This tensor where `other` is, if it is there or goes along; for operations that are made of
-    /// several, which would otherwise move only a part.
+    /// Returns this tensor on the device of `other`, if it is there or may be copied implicitly.
+    /// Composite operations call this first, because otherwise only some of their steps would copy
+    /// the tensor.
     pub(crate) fn beside(
         &self,
         op: &'static str,

@@ -10,7 +10,7 @@ use crate::array::Array;
 use crate::memory::Buffer;
 
 /// A number that takes any dtype of the same or a wider kind. A bool fits every dtype, an integer
-/// every number type that has its value in range, and a float the float and complex types.
+/// every number dtype whose range includes it, and a float the float and complex dtypes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Scalar {
@@ -57,7 +57,7 @@ impl Scalar {
         }
     }
 
-    /// The number as a complex number, such that a conversion to `dtype` rounds only once.
+    /// Returns the number as a complex number, such that a conversion to `dtype` rounds only once.
     fn complex(self, dtype: DType) -> Complex64 {
         match self {
             Scalar::Float(value) => value.into(),
@@ -67,7 +67,7 @@ impl Scalar {
         }
     }
 
-    /// A 0-D tensor of `dtype`. Errors name `op` and `arg`.
+    /// Returns a 0-D tensor of `dtype`. Errors name `op` and `arg`.
     pub(crate) fn to_tensor(
         self,
         op: &'static str,
@@ -110,7 +110,7 @@ impl Scalar {
     }
 }
 
-/// The tensor is on the CPU. As plain data it can be used with tensors on any device.
+/// Returns a 0-D tensor on the CPU, which can be used with tensors on any device.
 fn single<T: Element>(value: T) -> Result<Tensor> {
     let buffer = Buffer::Cpu(inlay_cpu::Buffer::single(value)?);
     let layout = Layout::contiguous("scalar", &[], T::DTYPE.size())?;

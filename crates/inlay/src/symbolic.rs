@@ -1,7 +1,7 @@
 //! Symbolic tensors: handles to values of a program.
 //!
-//! The funnel sees a program as a [`Recorder`] only. What programs are made of lies above the
-//! operations, in `graph`.
+//! The funnel sees a program only as a [`Recorder`]. Programs themselves are in `graph`, above the
+//! operations.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -22,7 +22,7 @@ pub(crate) type Id = u32;
 
 /// A program to which calls are appended.
 pub(crate) trait Recorder: Send + Sync {
-    /// Adds a node for a call that the code at `caller` makes. `meta` is that of its result.
+    /// Adds a node for a call that the code at `caller` makes. `meta` describes its result.
     fn append(
         self: Arc<Self>,
         op: AnyOp,
@@ -31,17 +31,17 @@ pub(crate) trait Recorder: Send + Sync {
         caller: &Location<'_>,
     ) -> Result<Id>;
 
-    /// The error of a call, with what is known of where the call was made.
+    /// Adds the name and the line of a call, if known, to its error.
     fn locate(&self, error: Error, caller: &Location<'_>) -> Error;
 }
 
 /// A handle to a program.
 pub(crate) type ProgramRef = Arc<dyn Recorder>;
 
-/// Which program a symbol belongs to. A size may be all that a call has of its program.
+/// The program of each symbol. A size may be all that connects a call with its program.
 static OWNERS: LazyLock<Mutex<HashMap<Symbol, Weak<dyn Recorder>>>> = LazyLock::new(Mutex::default);
 
-/// The program in which the first symbol among `dims` is a size.
+/// Returns the program of the first symbol among `dims`.
 pub(crate) fn program_of_sizes(dims: &[Dim]) -> Option<ProgramRef> {
     let symbol = dims.iter().find_map(|dim| match dim {
         Dim::Symbol(symbol) => Some(symbol),
@@ -50,28 +50,28 @@ pub(crate) fn program_of_sizes(dims: &[Dim]) -> Option<ProgramRef> {
     lock(&OWNERS).get(symbol)?.upgrade()
 }
 
-/// Says that `symbols` are sizes of `program`.
+/// Registers `symbols` as sizes of `program`.
 pub(crate) fn own_sizes(symbols: impl IntoIterator<Item = Symbol>, program: &Weak<dyn Recorder>) {
     let mut owners = lock(&OWNERS);
     owners.extend(symbols.into_iter().map(|symbol| (symbol, program.clone())));
 }
 
-/// Forgets whose sizes `symbols` are.
+/// Removes `symbols` from the registry.
 pub(crate) fn disown_sizes<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) {
     let mut owners = lock(&OWNERS);
     symbols.into_iter().for_each(|symbol| drop(owners.remove(symbol)));
 }
 
-/// What a symbolic tensor stands for.
+/// The value that a symbolic tensor stands for.
 pub(crate) struct Symbolic {
     program: ProgramRef,
     meta: Meta,
     now: Arc<Now>,
-    /// For a view: what it was taken from, and which version of that.
+    /// For a view: the handle that it was taken from, and the version of that handle then.
     base: Option<(Arc<Now>, u64)>,
 }
 
-/// The value that a handle has now. A write in place moves the handle on to another value.
+/// The current value of a handle. A write in place gives the handle another value.
 struct Now {
     id: AtomicU32,
     version: AtomicU64,
@@ -88,7 +88,7 @@ impl Now {
 }
 
 impl Symbolic {
-    /// Of a value, which may be a view of what `of` has now.
+    /// Makes a handle to value `id`. For a view, `of` is the handle that it was taken from.
     pub(crate) fn new(program: &ProgramRef, id: Id, meta: Meta, of: Option<&Symbolic>) -> Self {
         let base = of.map(|of| match &of.base {
             Some((base, version)) => (Arc::clone(base), *version),
@@ -97,13 +97,13 @@ impl Symbolic {
         Symbolic { program: Arc::clone(program), meta, now: Now::new(id), base }
     }
 
-    /// The value as it is now, in a handle of its own.
+    /// Returns a new handle to the current value.
     pub(crate) fn again(&self) -> Self {
         let id = self.now.id.load(Ordering::Acquire);
         Symbolic::new(&self.program, id, self.meta.clone(), None)
     }
 
-    /// Another handle to the same value, through which it can't be written.
+    /// Returns a new handle to the current value, through which it can't be written.
     pub(crate) fn view(&self) -> Self {
         let id = self.now.id.load(Ordering::Acquire);
         Symbolic::new(&self.program, id, self.meta.clone(), Some(self))
@@ -121,7 +121,7 @@ impl Symbolic {
         &self.program
     }
 
-    /// The value that it has now; an error for a view of what was written since.
+    /// Returns the current value, or an error for a view of a handle that was written since.
     pub(crate) fn id(&self, op: &'static str) -> Result<Id> {
         match &self.base {
             Some((base, version)) if base.version() != *version => Err(Error::StaleView { op }),
@@ -129,13 +129,13 @@ impl Symbolic {
         }
     }
 
-    /// Lets the handle stand for another value, after a write in place.
+    /// Gives the handle another value, after a write in place.
     pub(crate) fn move_on(&self, id: Id) {
         self.now.id.store(id, Ordering::Release);
         self.now.version.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// An array of these sizes over no memory. Reading it is an error.
+    /// Returns an array of these sizes without memory. It must not be read.
     pub(crate) fn stand_in(&self) -> Array {
         let size = |dim: &Dim| dim.known().unwrap_or(Tensor::UNKNOWN);
         let shape: SmallVec<[usize; 6]> = self.meta.shape.iter().map(size).collect();

@@ -19,7 +19,7 @@ struct Inner {
     array: Array,
     history: History,
     symbolic: Option<Box<Symbolic>>,
-    /// Whether it is data without a device of its own; see [`Tensor::plain`].
+    /// Whether this is plain data; see [`Tensor::plain`].
     plain: bool,
 }
 
@@ -43,7 +43,7 @@ impl Tensor {
         Tensor(Arc::new(Inner { array, history, symbolic: None, plain: false }))
     }
 
-    /// A tensor that stands for a value of a program.
+    /// Makes a tensor that stands for a value of a program.
     pub(crate) fn of_value(symbolic: Symbolic, history: History) -> Self {
         let array = symbolic.stand_in();
         Tensor(Arc::new(Inner { array, history, symbolic: Some(Box::new(symbolic)), plain: false }))
@@ -63,7 +63,7 @@ impl Tensor {
         self.0.plain
     }
 
-    /// A tensor with the same elements or value, and another history.
+    /// Returns a tensor with the same elements or value, and another history.
     pub(crate) fn again(&self, history: History) -> Self {
         match self.symbolic() {
             Some(symbolic) => Tensor::of_value(symbolic.again(), history),
@@ -80,7 +80,7 @@ impl Tensor {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// A handle that does not keep the tensor alive.
+    /// Returns a handle that does not keep the tensor alive.
     pub(crate) fn downgrade(&self) -> WeakTensor {
         WeakTensor(Arc::downgrade(&self.0))
     }
@@ -98,10 +98,10 @@ impl Tensor {
         &self.0.history
     }
 
-    /// A tensor of a shape from its elements in row-major order.
+    /// Makes a tensor of a shape from its elements in row-major order.
     ///
     /// # Errors
-    /// A shape of another number of elements.
+    /// A shape with another number of elements.
     pub fn from_slice<T: Element>(values: &[T], shape: &[usize]) -> Result<Self> {
         let op = "from_slice";
         let layout = Layout::contiguous(op, shape, T::DTYPE.size())?;
@@ -115,7 +115,7 @@ impl Tensor {
         Ok(Tensor::from_array(array))
     }
 
-    /// A 0-D tensor of a plain number. It is on the CPU, and can be used with tensors on any
+    /// Makes a 0-D tensor of a plain number. It is on the CPU, and can be used with tensors on any
     /// device. Errors name `op` and `arg`.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Tensor {
         value.into().to_tensor(op, arg, dtype)
     }
 
-    /// All elements in row-major order.
+    /// Returns all elements in row-major order.
     ///
     /// # Errors
     /// A type other than that of the elements.
@@ -142,7 +142,7 @@ impl Tensor {
         device::load(self.array())
     }
 
-    /// Dtype and shape.
+    /// The dtype and shape.
     pub fn meta(&self) -> Meta {
         match self.symbolic() {
             Some(symbolic) => symbolic.meta().clone(),
@@ -188,7 +188,7 @@ impl Tensor {
         self.array().shape()
     }
 
-    /// Shape, strides in bytes, and the offset in bytes of the first element.
+    /// The shape, the strides in bytes, and the offset of the first element in bytes.
     pub fn layout(&self) -> &Layout {
         &self.array().layout
     }

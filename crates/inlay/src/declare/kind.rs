@@ -1,4 +1,5 @@
-//! The kinds of arguments: what each is called in a declaration, and the type of which it arrives.
+//! The kinds of arguments: the name of each in declarations, and the type in which a body receives
+//! it.
 
 use inlay_core::{DType, Reduce};
 use smallvec::SmallVec;
@@ -8,30 +9,31 @@ use crate::{Device, Scalar};
 
 /// A kind of argument.
 pub(crate) trait Kind {
-    /// What it is in the table.
+    /// The kind in the table of operations.
     const KIND: ArgumentKind;
-    /// The type of which it arrives.
+    /// The type in which a body receives the argument.
     type Arrives<'a>;
 
-    /// The argument out of its value, or out of its default where it was left out.
+    /// Returns the argument from its value, or from its default if it was left out.
     fn take<'a>(value: Option<&'a Value<'_>>, default: Option<Preset>) -> Self::Arrives<'a>;
 }
 
-/// Whoever calls a body has checked the kinds of its values.
+/// Panics. The caller of a body has checked the kinds of its values.
 #[cold]
 fn mismatch(kind: ArgumentKind) -> ! {
     unreachable!("a value of another kind than {kind:?}")
 }
 
-/// Defines kinds: name in declarations, variant of [`ArgumentKind`], type, how a value becomes it, and what
-/// stands for one that was left out. A kind whose name begins with `Maybe` is told of that instead.
+/// Defines kinds. Each has a name in declarations, a variant of [`ArgumentKind`], the type in which
+/// a body receives it, and patterns that convert a value and a default to this type. A kind whose
+/// name begins with `Maybe` is received as `None` if it was left out.
 macro_rules! kind {
     ($(
         $(#[$doc:meta])*
         $name:ident($kind:ident) $type:ty: $($pattern:pat => $arrives:expr),+
         $(; | $($preset:pat => $stands:expr),+)?;
     )+) => {
-        /// What declarations call the kinds of arguments.
+        /// The names of the kinds in declarations.
         pub(crate) mod kinds {
             use super::*;
 
@@ -67,7 +69,7 @@ kind! {
     Tensor(Tensor) &'a crate::Tensor: Value::Tensor(tensor) => tensor;
     /// A tensor of the dtype of the first one.
     Like(Like) &'a crate::Tensor: Value::Tensor(tensor) => tensor;
-    /// One of two tensors of one dtype.
+    /// One of two tensors of the same dtype.
     Operand(Operand) &'a crate::Tensor: Value::Tensor(tensor) => tensor;
     /// A tensor of integers.
     Index(Index) &'a crate::Tensor: Value::Tensor(tensor) => tensor;
@@ -76,16 +78,16 @@ kind! {
     /// A list of tensors.
     Tensors(Tensors) SmallVec<[&'a crate::Tensor; 4]>:
         Value::Tensors(tensors) => tensors.iter().map(|tensor| &**tensor).collect();
-    /// A list of integer tensors, or of one mask.
+    /// A list of integer tensors, or a list with a single mask.
     Indices(Indices) SmallVec<[&'a crate::Tensor; 4]>:
         Value::Tensors(tensors) => tensors.iter().map(|tensor| &**tensor).collect();
     /// An integer.
     Int(Int) i64: Value::Int(value) => *value; | Preset::Int(value) => value;
-    /// An integer that ends at the ends of 64 bits.
+    /// An integer that is clamped to the range of 64 bits.
     Bound(Bound) i64: Value::Int(value) => *value; | Preset::Int(value) => value;
     /// A number of rows or columns.
     Extent(Extent) i64: Value::Int(value) => *value;
-    /// The same, which may be left out.
+    /// The same, but it may be left out.
     MaybeExtent(Extent) Option<i64>: Value::Int(value) => Some(*value); | _ => None;
     /// An axis, or a list of axes.
     MaybeAxisList(AxisList) Option<&'a Bounds>:
@@ -93,7 +95,7 @@ kind! {
     /// A bound of a slice, or a list of bounds.
     MaybeBoundList(BoundList) Option<&'a Bounds>:
         Value::Bounds(bounds) => Some(bounds); | _ => None;
-    /// Axes, or `None` for all.
+    /// Axes, or `None` for all axes.
     Axes(Axes) Option<&'a [i64]>: Value::Ints(axes) => Some(&axes[..]); | Preset::None => None;
     /// Integers.
     Ints(Ints) &'a [i64]: Value::Ints(values) => &values[..];
@@ -110,14 +112,15 @@ kind! {
         | Preset::Reduce(reduce) => Some(reduce), Preset::Assign => None;
     /// A dtype.
     Type(DType) DType: Value::DType(dtype) => *dtype; | Preset::DType(dtype) => dtype;
-    /// The same, which may be left out.
+    /// The same, but it may be left out.
     MaybeType(DType) Option<DType>: Value::DType(dtype) => Some(*dtype); | _ => None;
-    /// A device; the current one where it is left out.
+    /// A device. The current device is used if it is left out.
     MaybeDevice(Device) Option<Device>: Value::Device(device) => Some(*device); | _ => None;
     /// A plain number.
     Number(Scalar) Scalar: Value::Scalar(number) => *number;
-    /// The same, which may be left out.
+    /// The same, but it may be left out.
     MaybeNumber(Scalar) Option<Scalar>: Value::Scalar(number) => Some(*number); | _ => None;
-    /// The label of nodes in a program. Whoever calls the body has dealt with it and passes nothing.
+    /// The label of nodes in a program. The caller of the body has set it already, so the body
+    /// receives nothing.
     Label(Label) (): Value::Flag(_) => (); | _ => ();
 }

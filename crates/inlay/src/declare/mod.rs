@@ -1,8 +1,9 @@
-//! Declarations: everything about an operation that is not code, stated once, beside its code.
+//! Declarations: everything about an operation that is not code, stated once, in the file of its
+//! code.
 //!
-//! [`declare!`] turns a signature into an [`Operation`]. Python's functions, methods, signatures and
-//! docstrings, the type stubs, the case runners and the table of [`operations`](crate::operations)
-//! are made from it.
+//! [`declare!`] turns a signature into an [`Operation`]. The Python functions, methods, signatures
+//! and docstrings, the type stubs, the case runners and the table of
+//! [`operations`](crate::operations) are made from it.
 
 mod kind;
 mod value;
@@ -17,7 +18,7 @@ use crate::op::Out;
 pub(crate) use kind::{Kind, kinds};
 pub use value::{Bounds, Value};
 
-/// An operation as it is declared.
+/// The declaration of an operation.
 ///
 /// ```
 /// let scatter = inlay::operations().iter().find(|op| op.name == "scatter").expect("it is there");
@@ -28,44 +29,44 @@ pub use value::{Bounds, Value};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Operation {
-    /// The name that users call it by, and that its errors begin with.
+    /// The name that users call, with which its errors begin.
     pub name: &'static str,
-    /// The name of the twin that writes into the first argument.
+    /// The name of the in-place version, which writes into the first argument.
     pub twin: Option<&'static str>,
     /// The arguments, in order.
     pub arguments: &'static [Argument],
     /// The arguments that have a gradient.
     pub gradients: &'static [&'static str],
-    /// What comes back.
+    /// What the operation returns.
     pub returns: Returns,
-    /// What it does, with examples in Python; each line begins with a space.
+    /// The documentation, with examples in Python. Each line begins with a space.
     pub(crate) text: &'static str,
-    /// What to say to a caller who passes one argument without the other that gives it a meaning.
+    /// The advice for a caller who passes an argument without another one that gives it a meaning.
     pub advice: Option<Advice>,
-    /// The name of the last tensor, which holds what is written.
+    /// The name of the last tensor among the arguments, which holds the values to write.
     pub(crate) source: &'static str,
-    /// What a call does. Operations that only other operations call have no body.
+    /// The code of a call. Operations that only other operations call have no body.
     pub(crate) body: Option<Body>,
 }
 
-/// What a call does, given a value for each argument.
+/// The code of a call. It receives a value for each argument.
 pub(crate) type Body = fn(Out, &[Value<'_>]) -> Result<Tensor>;
 
-/// One argument of an operation. Its text is that of a Python signature.
+/// One argument of an operation. It is displayed as in a Python signature.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Argument {
-    /// The name.
+    /// The name of the argument.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of values that the argument takes.
     pub kind: ArgumentKind,
-    /// What stands for it when it is left out; without one it is required.
+    /// The default. An argument without a default is required.
     pub default: Option<Preset>,
-    /// Whether it is passed by name only.
+    /// Whether the argument can be passed only by name.
     pub keyword_only: bool,
 }
 
-/// What an argument takes.
+/// The kind of values that an argument takes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ArgumentKind {
@@ -73,7 +74,7 @@ pub enum ArgumentKind {
     Tensor,
     /// A tensor of the dtype of the first one. Plain numbers and lists take that dtype.
     Like,
-    /// One of two tensors of one dtype. A plain number or a list takes that of the other.
+    /// One of two tensors of the same dtype. A plain number or a list takes the dtype of the other.
     Operand,
     /// A tensor of integers.
     Index,
@@ -81,11 +82,12 @@ pub enum ArgumentKind {
     Mask,
     /// A list of tensors.
     Tensors,
-    /// A list of integer tensors, or of one mask.
+    /// A list of integer tensors, or a list with a single mask.
     Indices,
     /// A 64-bit integer.
     Int,
-    /// An integer that ends at the ends of 64 bits, past which nothing changes.
+    /// An integer that is clamped to the range of 64 bits. Values past the range have the same
+    /// effect as its ends.
     Bound,
     /// A number of rows or columns.
     Extent,
@@ -93,7 +95,7 @@ pub enum ArgumentKind {
     AxisList,
     /// A bound of a slice, or a list of bounds with one for each axis.
     BoundList,
-    /// An axis, a list of axes, or `None` for all.
+    /// An axis, a list of axes, or `None` for all axes.
     Axes,
     /// A list of integers.
     Ints,
@@ -116,19 +118,19 @@ pub enum ArgumentKind {
 }
 
 impl ArgumentKind {
-    /// Whether it takes one tensor.
+    /// Whether the argument takes one tensor.
     pub const fn is_tensor(self) -> bool {
         use ArgumentKind::{Index, Like, Mask, Operand, Tensor};
         matches!(self, Tensor | Like | Operand | Index | Mask)
     }
 
-    /// Whether it takes a tensor or a list of them.
+    /// Whether the argument takes a tensor or a list of tensors.
     pub const fn has_tensors(self) -> bool {
         self.is_tensor() || matches!(self, ArgumentKind::Tensors | ArgumentKind::Indices)
     }
 }
 
-/// A default.
+/// The default of an argument.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each name is its own documentation")]
@@ -145,13 +147,13 @@ pub enum Preset {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Returns {
-    /// A fresh tensor, in the form in which the arguments came.
+    /// A fresh tensor. In Python it is a `Tensor` or a NumPy array, as the arguments are.
     Fresh,
     /// A view of the first argument.
     View,
-    /// A view where strides allow it, else a copy.
+    /// A view if strides can express it, otherwise a copy.
     ViewOrCopy,
-    /// A fresh tensor that no argument gave a form: always a `Tensor`.
+    /// A fresh tensor of an operation without tensor arguments. In Python it is always a `Tensor`.
     Tensor,
 }
 
@@ -176,19 +178,19 @@ impl Advice {
 }
 
 impl Operation {
-    /// What it does, with examples in Python.
+    /// Returns the documentation, with examples in Python.
     pub fn doc(&self) -> String {
         let lines = self.text.lines().map(|line| line.strip_prefix(' ').unwrap_or(line));
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// The first paragraph of the documentation.
+    /// Returns the first paragraph of the documentation.
     pub fn summary(&self) -> String {
         let lines = self.text.lines().map(str::trim).take_while(|line| !line.is_empty());
         lines.collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether it is also a method of a tensor: its first argument is one tensor.
+    /// Whether the operation is also a method of a tensor: its first argument is one tensor.
     pub fn is_method(&self) -> bool {
         let first = self.arguments.first();
         first.is_some_and(|x| {
@@ -197,17 +199,17 @@ impl Operation {
         })
     }
 
-    /// The name of the first argument, into which the twin writes.
+    /// The name of the first argument, into which the in-place version writes.
     pub(crate) fn target(&self) -> &'static str {
         self.arguments.first().map_or("x", |first| first.name)
     }
 
-    /// The name of input `k`, counting tensors only.
+    /// Returns the name of input `k`. Only tensors are counted.
     pub(crate) fn input(&self, k: usize) -> String {
         let mut tensors = self.arguments.iter().filter(|argument| argument.kind.has_tensors());
         match tensors.nth(k) {
             Some(argument) => argument.name.into(),
-            // The inputs are those of a list.
+            // The inputs are the items of a list.
             None => match self.arguments.first() {
                 Some(list) if list.kind == ArgumentKind::Tensors => format!("{}[{k}]", list.name),
                 _ => format!("input {k}"),
@@ -215,7 +217,7 @@ impl Operation {
         }
     }
 
-    /// Calls the operation with a value for each argument. The last ones may be left out.
+    /// Calls the operation with a value for each argument. Trailing arguments may be left out.
     ///
     /// ```
     /// use inlay::{Tensor, Value};
@@ -229,17 +231,17 @@ impl Operation {
     /// ```
     ///
     /// # Errors
-    /// A value of another kind than is declared, too many of them, one that is missing; and whatever
-    /// the operation reports.
+    /// A value of another kind than declared, too many values, a missing value; also the errors of
+    /// the operation.
     #[track_caller]
     pub fn call(&self, values: &[Value<'_>]) -> Result<Tensor> {
         self.invoke(Out::Fresh, values)
     }
 
-    /// Calls the twin, which writes into the first argument and returns it.
+    /// Calls the in-place version, which writes into the first argument and returns it.
     ///
     /// # Errors
-    /// As [`Operation::call`]; also an operation without a twin.
+    /// The errors of [`Operation::call`]; also an operation without an in-place version.
     #[track_caller]
     pub fn call_in_place(&self, values: &[Value<'_>]) -> Result<Tensor> {
         if self.twin.is_none() {
@@ -272,7 +274,7 @@ impl Operation {
         }
         match self.body {
             Some(body) => body(out, &all),
-            None => unreachable!("the table has operations with bodies only"),
+            None => unreachable!("every operation in the table has a body"),
         }
     }
 
@@ -284,14 +286,15 @@ impl Operation {
         Err(Error::Argument { op: self.name, arg: argument.name, got, expected })
     }
 
-    /// Calls the operation with values that a binding has made of the declared kinds, in order; the last
-    /// ones may be left out. In place, the first argument is written and returned.
+    /// Calls the operation with values that a binding has converted to the declared kinds, in
+    /// order. Trailing values may be left out. With `in_place`, the first argument is written and
+    /// returned.
     ///
     /// # Errors
-    /// Whatever the operation reports.
+    /// The errors of the operation.
     ///
     /// # Panics
-    /// Values of other kinds than are declared.
+    /// If a value has another kind than declared.
     #[doc(hidden)]
     #[inline]
     #[track_caller]
@@ -299,7 +302,7 @@ impl Operation {
         let out = if in_place { Out::InPlace } else { Out::Fresh };
         match self.body {
             Some(body) => body(out, values),
-            None => unreachable!("the table has operations with bodies only"),
+            None => unreachable!("every operation in the table has a body"),
         }
     }
 }
@@ -323,7 +326,7 @@ impl fmt::Display for Argument {
     }
 }
 
-/// As Python writes it.
+/// Displays the default as Python writes it.
 impl fmt::Display for Preset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -337,7 +340,7 @@ impl fmt::Display for Preset {
     }
 }
 
-/// The name of the last tensor among arguments.
+/// Returns the name of the last tensor among the arguments.
 pub(crate) const fn source(arguments: &[(&'static str, ArgumentKind)]) -> &'static str {
     let (mut source, mut k) = ("x", 0);
     while k < arguments.len() {
@@ -349,7 +352,7 @@ pub(crate) const fn source(arguments: &[(&'static str, ArgumentKind)]) -> &'stat
     source
 }
 
-/// A default as it is written in a declaration.
+/// Converts a default of a declaration to a [`Preset`].
 macro_rules! preset {
     (None) => {
         $crate::declare::Preset::None
@@ -375,7 +378,7 @@ macro_rules! preset {
 }
 pub(crate) use preset;
 
-/// The first of two, or the second if there is no first.
+/// Expands to the first expression, or to the second one if there is no first.
 macro_rules! first_or {
     ([$first:expr] $second:expr) => {
         $first
@@ -386,7 +389,7 @@ macro_rules! first_or {
 }
 pub(crate) use first_or;
 
-/// The body of a declared operation: takes each argument in its own type.
+/// Makes the body of a declared operation, which receives each argument in its own type.
 macro_rules! body {
     ([] [] [$($arg:ident: $kind:ident = [$($default:tt)?],)*]) => {
         None
@@ -426,16 +429,16 @@ pub(crate) use body;
 ///     ///
 ///     /// >>> an example in Python
 ///     NAME = "name"(x: Tensor, axis: Int = 0, *, flag: Flag = false)
-///         -> View                      // or Tensor; fresh without
-///         gradients [x]                // the arguments that have one
-///         advice Advice::new(...)      // see there
-///         twin out                     // it has a twin; `out` says which of both was called
+///         -> View                      // what it returns; Fresh by default
+///         gradients [x]                // the arguments that have a gradient
+///         advice Advice::new(...)      // see `Advice`
+///         twin out                     // it has an in-place version; `out` says which was called
 ///         => the result;               // an expression of the arguments
 /// }
 /// ```
 ///
-/// The kinds of arguments are in [`kinds`]. An operation without `=>` is called by other operations
-/// only; it is declared for its name and its arguments' names in errors.
+/// The kinds of arguments are in [`kinds`]. An operation without `=>` is called only by other
+/// operations. It is declared so that errors can name it and its arguments.
 macro_rules! declare {
     ($(
         $(#[doc = $doc:literal])*

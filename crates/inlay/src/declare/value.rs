@@ -1,4 +1,4 @@
-//! Values of arguments, as bindings and tests hand them to a declared operation.
+//! The values of arguments, as bindings and tests pass them to a declared operation.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use crate::{Device, Scalar, Tensor};
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Value<'a> {
-    /// Left out.
+    /// The argument was left out.
     Absent,
     Tensor(Cow<'a, Tensor>),
     Tensors(Vec<Cow<'a, Tensor>>),
     Int(i64),
     Flag(bool),
-    /// A reduction; `None` is an assignment.
+    /// A reduction, or `None` for an assignment.
     Reduce(Option<Reduce>),
     DType(DType),
     Device(Device),
@@ -29,14 +29,14 @@ pub enum Value<'a> {
 /// Bounds of slices, or axes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Bounds {
-    /// A single one.
+    /// A single number.
     One(i64),
-    /// One for each axis; `None` is an open end.
+    /// A list with a number for each axis. `None` is an open end.
     List(Vec<Option<i64>>),
 }
 
 impl Bounds {
-    /// How many there are.
+    /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         match self {
             Bounds::One(_) => 1,
@@ -44,7 +44,7 @@ impl Bounds {
         }
     }
 
-    /// The one for axis `k`.
+    /// Returns the entry for axis `k`.
     pub(crate) fn get(&self, k: usize) -> Option<i64> {
         match self {
             Bounds::One(value) => Some(*value),
@@ -58,7 +58,7 @@ impl Bounds {
 }
 
 impl Value<'_> {
-    /// Whether it is of the kind that is declared.
+    /// Whether the value is of the declared kind.
     pub(super) fn fits(&self, argument: &Argument) -> bool {
         use ArgumentKind as Kind;
         match self {
@@ -79,7 +79,7 @@ impl Value<'_> {
         }
     }
 
-    /// What it is, for an error.
+    /// Returns the name of the variant, for an error.
     pub(super) fn describe(&self) -> String {
         let whole = format!("{self:?}");
         whole.split(['(', '{']).next().unwrap_or_default().trim().to_owned()

@@ -1,11 +1,11 @@
-//! Which device: their names, what the system has, and where new tensors are made.
+//! Devices: their names, the devices of the system, and the device of new tensors.
 
 use std::fmt;
 use std::str::FromStr;
 
 use inlay_core::{Error, Result};
 
-/// Where the elements of a tensor are.
+/// The device that holds the elements of a tensor.
 ///
 /// ```
 /// use inlay::Device;
@@ -22,7 +22,7 @@ pub enum Device {
 }
 
 impl Device {
-    /// `cpu` or `gpu`.
+    /// Returns `cpu` or `gpu`.
     pub const fn name(self) -> &'static str {
         match self {
             Device::Cpu => "cpu",
@@ -54,25 +54,26 @@ impl FromStr for Device {
     }
 }
 
-/// A device that the system has.
+/// A device of this system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// Where tensors on it are.
+    /// The device of tensors that are on it.
     pub device: Device,
-    /// What the driver calls it.
+    /// The name that the driver gives.
     pub name: String,
-    /// What it is reached by: `native`, `vulkan`, `metal` or `dx12`.
+    /// The interface to the device: `native`, `vulkan`, `metal` or `dx12`.
     pub backend: String,
     /// The driver and its version.
     pub driver: String,
-    /// Whether it is a GPU that a program on the CPU plays.
+    /// Whether the GPU is emulated by software on the CPU.
     pub is_software: bool,
-    /// Bytes of one tensor, at most, where the device says so.
+    /// The maximum size of a tensor in bytes, if the device reports one.
     pub max_buffer: Option<u64>,
-    /// Bytes that a kernel sees at once, where the device says so; larger tensors take several.
+    /// The maximum size in bytes of one binding of a kernel, if the device reports one. Larger
+    /// tensors take several bindings.
     pub max_binding: Option<u64>,
-    /// Whether it computes with 64-bit floats; others it only moves.
+    /// Whether the device computes with 64-bit floats. Otherwise it can only move them.
     pub has_float64: bool,
 }
 
@@ -91,7 +92,7 @@ impl DeviceInfo {
     }
 }
 
-/// The devices that the system has: the CPU, then its GPUs, of which the first is used.
+/// Returns the devices of the system: the CPU, then the GPUs. Only the first GPU is used.
 ///
 /// ```
 /// use inlay::{Device, devices};
@@ -115,7 +116,7 @@ pub fn devices() -> Vec<DeviceInfo> {
     all
 }
 
-/// Makes `device` the one on which constructors make tensors, in all threads. A GPU is opened now.
+/// Sets the device on which constructors make tensors, in all threads. A GPU is opened immediately.
 ///
 /// ```
 /// use inlay::{DType, Device, Tensor, set_device};
@@ -126,20 +127,20 @@ pub fn devices() -> Vec<DeviceInfo> {
 /// ```
 ///
 /// # Errors
-/// No such device; the text says what to do about it.
+/// The device does not exist. The message says what to do about it.
 pub fn set_device(device: Device) -> Result<()> {
     open(device)?;
     chosen::set(device);
     Ok(())
 }
 
-/// The device on which constructors make tensors.
+/// Returns the device on which constructors make tensors.
 #[inline]
 pub fn current_device() -> Device {
     chosen::current()
 }
 
-/// Calls `work`, in which constructors of this thread make tensors on `device`.
+/// Calls `work`. During the call, constructors on this thread make tensors on `device`.
 ///
 /// ```
 /// use inlay::{DType, Device, Tensor, with_device};
@@ -150,14 +151,14 @@ pub fn current_device() -> Device {
 /// ```
 ///
 /// # Errors
-/// No such device; then `work` was not called.
+/// The device does not exist. In this case `work` is not called.
 pub fn with_device<R>(device: Device, work: impl FnOnce() -> R) -> Result<R> {
     open(device)?;
     Ok(within(device, work))
 }
 
-/// Waits until everything that was asked of the GPU is done. Whatever reads a result waits for it by
-/// itself; this is for those who measure.
+/// Waits until the GPU has done all submitted work. Reading a result waits for it anyway, so this
+/// is only needed for measurements.
 ///
 /// # Errors
 /// A device that was lost.
@@ -167,7 +168,7 @@ pub fn synchronize() -> Result<()> {
     Ok(())
 }
 
-/// Fails unless tensors can be made there.
+/// Fails unless tensors can be made on `device`. A GPU is opened.
 pub(super) fn open(device: Device) -> Result<()> {
     match device {
         Device::Cpu => Ok(()),
@@ -184,23 +185,23 @@ pub(crate) fn not_built() -> Error {
     Error::NoDevice { reason }
 }
 
-/// [`with_device`] for a device that is known to be there.
+/// [`with_device`] for a device that is known to exist.
 #[inline(always)]
 pub(crate) fn within<R>(device: Device, work: impl FnOnce() -> R) -> R {
     chosen::during(device, work)
 }
 
-/// Sets this thread's device without a scope, for callers whose scopes are not Rust's, and returns
-/// the old one; without one it is the process's.
+/// Sets the device of this thread without a scope, for callers whose scopes are not Rust's, and
+/// returns the old one. `None` means the device of the process.
 ///
 /// # Errors
-/// No such device.
+/// The device does not exist.
 pub fn switch_device(device: Option<Device>) -> Result<Option<Device>> {
     open(device.unwrap_or_default())?;
     Ok(chosen::switch(device))
 }
 
-/// The process's choice, and a thread's in its place.
+/// The device of the process, and the device of a thread, which takes precedence.
 #[cfg(feature = "gpu")]
 mod chosen {
     use std::cell::Cell;
@@ -227,7 +228,7 @@ mod chosen {
         }
     }
 
-    /// Restores what was before, also when it unwinds.
+    /// Restores the previous device of the thread, also on unwinding.
     struct Restore(Option<Device>);
 
     impl Drop for Restore {
@@ -238,7 +239,8 @@ mod chosen {
 
     #[inline(always)]
     pub(super) fn during<R>(device: Device, work: impl FnOnce() -> R) -> R {
-        // Set even if it is the process's: another thread may choose another one meanwhile.
+        // Set even if it equals the device of the process, which another thread may change
+        // meanwhile.
         let _restore = Restore(HERE.replace(Some(device)));
         work()
     }
@@ -248,7 +250,7 @@ mod chosen {
     }
 }
 
-/// There is one device.
+/// Without the feature `gpu` there is only the CPU.
 #[cfg(not(feature = "gpu"))]
 mod chosen {
     use super::Device;

@@ -1,7 +1,7 @@
-//! The CPU's side of the seam.
+//! Calls of the CPU's kernels.
 //!
-//! Each function locks the memory it uses, in the order of addresses so that two calls can't wait
-//! for each other, and hands views to the kernel.
+//! Each function locks the buffers that it uses and passes views of them to the kernel. Locks are
+//! taken in the order of addresses, so that two calls can't deadlock.
 
 use inlay_core::{Combine, DType, Layout, Result, Triangle};
 pub(super) use inlay_cpu::kernels::{Bits, Positions};
@@ -12,7 +12,8 @@ use smallvec::SmallVec;
 use super::{Comb, Elements, Index};
 use crate::array::Array;
 
-/// Locks of different buffers: that of the target, if there is one, and those of all sources.
+/// The locks of one call, one for each buffer: that of the target, if there is one, and those of
+/// the sources.
 struct Locks<'a> {
     write: Option<WriteGuard<'a>>,
     reads: SmallVec<[ReadGuard<'a>; 4]>,
@@ -23,11 +24,12 @@ impl<'a> Locks<'a> {
         Locks { write: None, reads: SmallVec::new() }
     }
 
-    // The guards are made where they stay: what was just written is slow to move.
+    // The guards are stored in place. Returning them by value would move bytes that were just
+    // stored, which stalls on store forwarding.
     #[inline(always)]
     fn take(&mut self, target: Option<&'a Buffer>, base: Option<&'a Array>, sources: &[&'a Array]) {
         let (own, mut last) = (target.map_or(0, Buffer::id), 0);
-        // They are few: it takes less to look for the next one again than to keep them in order.
+        // There are few buffers, so searching for the next address is cheaper than sorting.
         loop {
             let mut next = target.filter(|_| own > last).map(|target| (own, target));
             for array in base.iter().chain(sources) {
@@ -45,12 +47,13 @@ impl<'a> Locks<'a> {
         }
     }
 
-    /// What may be read when nothing is written.
+    /// Returns the sources of a call that writes nothing.
     fn sources(&self) -> Sources<'_> {
         Sources { reads: &self.reads, rest: None }
     }
 
-    /// The target's bytes in `layout`, and what may be read while they are written.
+    /// Returns a view of the target in `layout`, and the sources that may be read while it is
+    /// written.
     #[inline(always)]
     fn split<'s>(&'s mut self, layout: &'s Layout, dtype: DType) -> Result<(Dst<'s>, Sources<'s>)> {
         let Some(write) = &mut self.write else { unreachable!("the target was locked") };
@@ -59,11 +62,11 @@ impl<'a> Locks<'a> {
     }
 }
 
-/// Locked bytes that nobody writes; every buffer that a view is asked of is among them.
+/// Locked buffers that this call does not write. Every source of the call is among them.
 #[derive(Clone, Copy)]
 struct Sources<'s> {
     reads: &'s [ReadGuard<'s>],
-    /// A source may share its buffer with the target, from which it lies apart.
+    /// A source may share the buffer of the target if it does not overlap the target.
     rest: Option<Rest<'s>>,
 }
 
@@ -73,7 +76,7 @@ impl<'s> Sources<'s> {
         self.src_at(array, &array.layout)
     }
 
-    /// The bytes of an array under another layout.
+    /// Returns a view of an array in another layout.
     #[inline]
     fn src_at(&self, array: &Array, layout: &'s Layout) -> Result<Src<'s>> {
         let buffer = array.buffer.cpu();
@@ -88,14 +91,14 @@ impl<'s> Sources<'s> {
         }
     }
 
-    // Inlined, as are the views that it makes: they stay in registers.
+    // Inlined, so that the views stay in registers.
     #[inline(always)]
     fn all<const N: usize>(&self, arrays: [&'s Array; N]) -> Result<[Src<'s>; N]> {
         let mut views = [None; N];
         for (view, array) in views.iter_mut().zip(arrays) {
             *view = Some(self.src(array)?);
         }
-        Ok(views.map(|view| view.unwrap_or_else(|| unreachable!("one view an array"))))
+        Ok(views.map(|view| view.unwrap_or_else(|| unreachable!("each array has a view"))))
     }
 }
 
@@ -109,8 +112,8 @@ fn read<const N: usize, R>(
     work(locks.sources().all(sources)?)
 }
 
-/// Calls `work` with views of `target`, of `base` unless the target holds it already, and of
-/// `sources`.
+/// Calls `work` with a view of `target`, a view of `base` (`None` if the target already has its
+/// values), and views of `sources`.
 #[inline]
 pub(super) fn write<const N: usize, R>(
     target: &Array,
@@ -235,7 +238,7 @@ pub(super) fn scatter_elements(
     kernels::scatter_elements(dst, base, axis, index, entries, updates, combine)
 }
 
-/// Fails unless each of `from` names an earlier row (backwards: a later one), or none.
+/// Fails unless each entry of `from` names an earlier row (backwards: a later one) or none.
 pub(super) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) -> Result<()> {
     let count = from.values().len();
     let comes_later = |(row, from): (usize, &i64)| match *from as usize {
@@ -299,7 +302,7 @@ pub(super) fn store_bytes(to: &Array, bytes: &[u8]) -> Result<()> {
     store(&as_bytes(to)?, bytes)
 }
 
-/// The bytes of a contiguous array that begins its buffer.
+/// Returns the bytes of a contiguous array that starts at the first byte of its buffer.
 fn as_bytes(array: &Array) -> Result<Array> {
     let len = array.layout.numel().saturating_mul(array.dtype.size());
     let layout = Layout::contiguous("bytes", &[len], 1)?;

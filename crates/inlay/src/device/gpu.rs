@@ -1,4 +1,5 @@
-//! Calls of the GPU's kernels: makes views of arrays, and the errors of checks that fail on the device.
+//! Calls of the GPU's kernels: makes views of arrays, and the errors of checks that fail on the
+//! device.
 
 use inlay_core::{Combine, Error, Layout, Result, Triangle};
 use inlay_cpu::Element;
@@ -13,7 +14,7 @@ pub(super) fn view(array: &Array) -> View<'_> {
     View { buffer: array.buffer.gpu(), layout: &array.layout, dtype: array.dtype }
 }
 
-/// A part of an array.
+/// Returns a view of an array in another layout.
 fn part<'a>(array: &'a Array, layout: &'a Layout) -> View<'a> {
     View { layout, ..view(array) }
 }
@@ -36,14 +37,14 @@ pub(super) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
     parts.iter().try_for_each(|(region, from)| kernels::copy(part(to, region), view(from)))
 }
 
-/// A contiguous copy on the GPU of an array on the CPU.
+/// Returns a contiguous copy on the GPU of an array on the CPU.
 pub(super) fn upload(op: &'static str, array: &Array) -> Result<Array> {
     let to = Array::on(Device::Gpu, op, array.dtype, array.shape())?;
     store_bytes(&to, &cpu::load_bytes(array)?)?;
     Ok(to)
 }
 
-/// A contiguous copy on the CPU. Submits the batch and waits for it.
+/// Returns a contiguous copy on the CPU. Submits the batch and waits for it.
 pub(super) fn download(op: &'static str, array: &Array) -> Result<Array> {
     let to = Array::on(Device::Cpu, op, array.dtype, array.shape())?;
     cpu::store_bytes(&to, &load_bytes(array)?)?;
@@ -52,8 +53,8 @@ pub(super) fn download(op: &'static str, array: &Array) -> Result<Array> {
 
 // Rows and elements
 
-/// Makes the same error as the CPU for an index that is out of range: copies it there and checks it
-/// again.
+/// Returns a function that makes the error for an index that is out of range. To give the same
+/// error as the CPU, it copies the index there and checks it again.
 fn explain(
     op: &'static str,
     arg: &'static str,
@@ -138,7 +139,8 @@ pub(super) fn triangle_indices(
     shape: (usize, usize),
     offset: i64,
 ) -> Result<()> {
-    // The matrix may have more rows or columns than a kernel can count, even if the triangle is small.
+    // The matrix may have more rows or columns than a kernel can count, even if the triangle is
+    // small.
     if shape.0.max(shape.1) >= u32::MAX as usize {
         let host = Array::on(Device::Cpu, "triangle_indices", to.dtype, to.shape())?;
         cpu::triangle_indices(&host, triangle, shape, offset)?;

@@ -1,4 +1,4 @@
-//! The list of kernels that a device has, each called where its arrays are.
+//! The list of kernels. Each function calls the kernel of the device that holds its arrays.
 
 use inlay_core::{
     Arithmetic, Combine, Comparison, DType, Error, Fold, Layout, Result, Triangle, Unary,
@@ -10,21 +10,21 @@ use super::{Elements, Index, cpu};
 use crate::array::Array;
 use crate::memory::Buffer;
 
-/// An index that was checked and counted from the front.
+/// An index whose entries were checked and counted from the front.
 pub(crate) enum Positions {
     Cpu(cpu::Positions),
     #[cfg(feature = "gpu")]
     Gpu(gpu::Positions),
 }
 
-/// A mask that was counted.
+/// A mask that was packed and counted.
 pub(crate) enum Bits {
     Cpu(cpu::Bits),
     #[cfg(feature = "gpu")]
     Gpu(gpu::Bits),
 }
 
-/// What a kernel returns: nothing, or a result.
+/// The return value of a kernel: nothing, or a result.
 trait Done {
     fn done(self) -> Result<()>;
 }
@@ -41,12 +41,12 @@ impl Done for Result<()> {
     }
 }
 
-/// The list. Both device crates have a function of each name.
+/// Declares the kernels. Both device crates have a function of each name.
 ///
-/// In brackets stand the arrays: the target; a base, if there is one; the sources. Then come the other
-/// arguments, and behind `=` the order in which the kernels take them all. On the CPU the arrays are
-/// locked and become views; on a GPU they become views of its buffers. A kernel runs where its target
-/// is, or where an argument that only one device has is (`by`).
+/// The brackets list the arrays: the target, a base if there is one, and the sources. The
+/// parentheses list the other arguments. After `=` is the order in which the kernels take all of
+/// them. On the CPU the arrays are locked and become views; on a GPU they become views of its
+/// buffers. A kernel runs on the device of its target, or on the device of the argument after `by`.
 macro_rules! kernels {
     ($(
         $(#[$doc:meta])*
@@ -112,23 +112,25 @@ kernels! {
     /// `to = if condition { a } else { b }`; without `b`, `to` keeps what it has.
     blend[to, base b; condition, a]() = (to, condition, a, b);
 
-    /// `to` is the fold of `from` over the axes for which `over` is true.
+    /// Reduces `from` over the axes for which `over` is true.
     fold[to; from](how: Fold, over: &[bool]) = (how, to, from, over);
 
-    /// `to` is the triangle of `from`, and 0 beside it.
+    /// Copies a triangle of `from`. The rest of `to` is 0.
     keep_triangle[to; from](triangle: Triangle, offset: i64) = (to, from, triangle, offset);
 
-    /// `to = base`, but the k-th true place takes the k-th element of the contiguous `source`.
+    /// `to = base`, except that the k-th true place takes the k-th element of the contiguous
+    /// `source`.
     expand[to, base base; source](bits: &Bits) by bits: Bits = (to, base, bits, source);
 
-    /// `to` takes the true places of `from` in order.
+    /// Copies the elements of `from` at the true places, in order.
     compress[to; from](bits: &Bits) by bits: Bits = (to, from, bits);
 
     /// `to[i] = from[index[i]]` along `axis`.
     gather_rows[to; from](axis: usize, index: &Positions) by index: Positions
         = (to, from, axis, index);
 
-    /// Whether each entry is the last one along `axis` that names its one of `places`, as bool to `to`.
+    /// Sets `to` to whether each entry is the last one along `axis` that names its place, as bool.
+    /// There are `places` places.
     winning_elements[to;](index: &Positions, axis: usize, places: usize) by index: Positions
         = (to, index, axis, places);
 
@@ -136,19 +138,20 @@ kernels! {
     scan_rows[to; a, c](axis: usize, from: &Positions, backwards: bool) by from: Positions
         = (to, a, c, axis, from, backwards);
 
-    /// `to[i]` is the gradient `g` of the place of row `i`, times all factors of the place but `x[i]`:
-    /// the other rows of `x`, and `first`.
+    /// `to[i]` is the gradient `g` at the place of row `i`, times the conjugate of the product of
+    /// all factors of that place except `x[i]`: the other rows of `x`, and `first`.
     products_of_others[to, base first; g, x](axis: usize, index: &Positions) by index: Positions
         = (to, g, x, first, axis, index);
 
-    /// `to` is the gradient `g`, times all rows of `x` that name its place.
+    /// `to` is the gradient `g`, times the conjugate of the product of all rows of `x` that name
+    /// its place.
     products_of_all[to; g, x](axis: usize, index: &Positions) by index: Positions
         = (to, g, x, axis, index);
 }
 
-// Kernels that the devices have in different forms.
+// Kernels whose signatures differ between the devices.
 
-/// The index, checked against `size` and copied out of reach.
+/// Returns a private copy of the index, checked against `size`.
 pub(crate) fn positions(
     op: &'static str,
     arg: &'static str,
@@ -163,7 +166,7 @@ pub(crate) fn positions(
     }
 }
 
-/// Writes positions to the fresh `to` of i64.
+/// Writes positions to `to`, a fresh array of `i64`.
 pub(crate) fn store_positions(to: &Array, index: &Positions) -> Result<()> {
     match index {
         Positions::Cpu(index) => cpu::store(to, index.values()),
@@ -172,7 +175,8 @@ pub(crate) fn store_positions(to: &Array, index: &Positions) -> Result<()> {
     }
 }
 
-/// Fails unless each of `from` names an earlier row (backwards: a later one), or their number.
+/// Fails unless each entry of `from` names an earlier row (backwards: a later one), or is the
+/// number of rows.
 pub(crate) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) -> Result<()> {
     match from {
         Positions::Cpu(from) => cpu::expect_chain(op, from, backwards),
@@ -198,8 +202,8 @@ pub(crate) fn scatter_rows(
     at!(to, scatter_rows(to, base, axis, index, updates, combine))
 }
 
-/// `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`, where `to` is fresh; `entries`
-/// stretches the index to its shape.
+/// `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`, where `to` is fresh. `entries` is
+/// the layout of the index, broadcast to the shape of `to`.
 pub(crate) fn gather_elements(
     to: &Array,
     from: &Array,
@@ -210,8 +214,8 @@ pub(crate) fn gather_elements(
     at!(to, gather_elements(to, from, axis, index, entries))
 }
 
-/// `to = base; to[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`; the index is
-/// stretched to the shape of `values`.
+/// `to = base; to[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`. The index
+/// is broadcast to the shape of `values`.
 pub(crate) fn scatter_elements(
     to: &Array,
     base: Option<&Array>,
@@ -223,7 +227,7 @@ pub(crate) fn scatter_elements(
     at!(to, scatter_elements(to, base, axis, index, values, combine))
 }
 
-/// The mask, counted and copied out of reach.
+/// Returns a private copy of the mask, packed and counted.
 pub(crate) fn bits(mask: &Array) -> Result<Bits> {
     match &mask.buffer {
         Buffer::Cpu(_) => cpu::bits(mask).map(Bits::Cpu),
@@ -233,7 +237,7 @@ pub(crate) fn bits(mask: &Array) -> Result<Bits> {
 }
 
 impl Bits {
-    /// How many are true; a GPU is waited for.
+    /// Returns the number of true elements. Waits for a GPU.
     pub(crate) fn ones(&self) -> Result<usize> {
         match self {
             Bits::Cpu(bits) => Ok(bits.ones()),
@@ -242,7 +246,7 @@ impl Bits {
         }
     }
 
-    /// Fails when more are true than a source, called `arg`, has elements.
+    /// Fails if more elements are true than the source, called `arg`, has elements.
     pub(crate) fn expect_source(
         &self,
         op: &'static str,
@@ -259,7 +263,7 @@ impl Bits {
     }
 }
 
-/// Rows and columns of the triangle's entries, to `to`.
+/// Writes the rows and columns of the triangle's entries to `to`.
 pub(crate) fn triangle_indices(
     to: &Array,
     triangle: Triangle,
@@ -269,14 +273,15 @@ pub(crate) fn triangle_indices(
     at!(to, triangle_indices(to, triangle, shape, offset))
 }
 
-/// A fresh contiguous copy in another dtype.
+/// Returns a fresh contiguous copy in another dtype.
 pub(crate) fn to_dtype(op: &'static str, array: &Array, dtype: DType) -> Result<Array> {
     let fresh = Array::on(array.buffer.device(), op, dtype, array.shape())?;
     cast(&fresh, array)?;
     Ok(fresh)
 }
 
-/// `to[i]` is the entry before or after `i` that names the same of `places`.
+/// `to[i]` is the previous entry (backwards: the next one) that names the same place as `i`, or the
+/// number of entries if there is none. There are `places` places.
 pub(crate) fn neighbours(
     to: &Array,
     index: &Positions,

@@ -1,10 +1,10 @@
-//! The seam between operations and devices: the list of kernels, on arrays.
+//! The interface between operations and devices: the list of kernels, as functions of arrays.
 //!
-//! All arrays of a call are on one device, which the funnel has seen to; each function hands them to
-//! the kernel there. A kernel of a GPU is recorded, and done once the call's scope ends: what it
-//! finds wrong with values is an error then.
+//! All arrays of a call are on one device, which the funnel ensures. Each function calls the kernel
+//! of that device. A GPU kernel is only recorded, and has run when the scope of the call ends. Its
+//! errors about values are reported then.
 
-/// Calls a function where the array `$at` is.
+/// Calls a function of the device that holds the array `$at`.
 macro_rules! at {
     ($at:expr, $function:ident($($arg:expr),*)) => {
         match &$at.buffer {
@@ -42,15 +42,15 @@ use inlay_cpu::Element;
 use crate::array::Array;
 use crate::memory::Buffer;
 
-/// An index, with the names of the operation and of the index in it, for errors.
+/// An index, preceded by the names of the operation and of the index argument, for errors.
 pub(crate) type Index<'a> = (&'static str, &'static str, &'a Array);
 
-/// An index of elements, and what stretches it to their shape.
+/// An [`Index`] of elements, and its layout broadcast to the shape of the elements.
 pub(crate) type Elements<'a> = (&'static str, &'static str, &'a Array, &'a Layout);
 
-/// Runs a call on `device`: what it makes is made there, and once this is over it is done or has
-/// failed. One that has `inputs` makes it beside them, and needs not be told where: to tell takes a
-/// tenth of the time of a tiny call.
+/// Runs a call on `device`: new arrays are made there, and when this returns the call is done or
+/// has failed. A call on the CPU that has inputs makes its arrays on their device, so the device of
+/// the thread is not set: that takes a tenth of the time of a tiny call.
 #[inline(always)]
 pub(crate) fn scoped<R>(
     device: Device,
@@ -67,8 +67,8 @@ pub(crate) fn scoped<R>(
     })
 }
 
-/// As [`scoped`], for work of many calls that tells which is next; `locate` is told where an error
-/// comes from.
+/// Like [`scoped`], for work that consists of many calls and marks the number of each. `locate` is
+/// called with the number of the call that failed.
 pub(crate) fn marked<R>(
     device: Device,
     locate: impl FnOnce(usize, Error) -> Error,
@@ -91,20 +91,21 @@ pub(crate) fn marked<R>(
 
 // Copies
 
-/// Tensors of up to this many bytes are copied whole before a part of them is written: that takes less
-/// time than leaving the part out of the copy. `few` says that the part is small.
+/// Returns the size in bytes up to which a tensor is copied whole before a part of it is written.
+/// Up to this size, that takes less time than leaving the part out of the copy. `few` means that
+/// the part is small.
 #[inline]
 pub(crate) fn copied_whole(to: &Array, few: bool) -> usize {
     match to.buffer.device() {
         Device::Cpu if few => inlay_cpu::tuning::COPIED_WHOLE.get(),
-        // Some 100 ns a part.
+        // Each part costs some 100 ns.
         Device::Cpu => 4 << 10,
-        // A dispatch, in whose time a GPU copies this much.
+        // A dispatch takes as long as a GPU needs to copy this much.
         Device::Gpu => 1 << 20,
     }
 }
 
-/// `to = base`, unless it holds that already, and then its `part = source`.
+/// Copies `base` to `to`, if it is given, and then `source` to the `part` of `to`.
 #[inline]
 pub(crate) fn copy_over(
     to: &Array,
@@ -115,7 +116,7 @@ pub(crate) fn copy_over(
     at!(to, copy_over(to, base, part, source))
 }
 
-/// Each part of `to`, which is fresh, from its source; where parts share an element, the last wins.
+/// Copies to each part of the fresh `to` from its source. Where parts overlap, the last one wins.
 #[inline]
 pub(crate) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
     at!(to, overlay(to, parts))
@@ -127,7 +128,7 @@ pub(crate) fn interleaves(array: &Array) -> bool {
     array.buffer.device() == Device::Cpu
 }
 
-/// Whether [`scatter_selected`] is for an index of so many `entries` on `axis` of `to`.
+/// Whether [`scatter_selected`] can run for an index with `entries` entries on `axis` of `to`.
 pub(crate) fn selects(to: &Array, axis: usize, entries: usize, rows: &Array) -> bool {
     let (places, rows) = (to.shape()[axis], rows.shape()[axis]);
     to.buffer.device() == Device::Cpu && inlay_cpu::kernels::may_select(places, entries, rows)
@@ -145,13 +146,13 @@ pub(crate) fn scatter_selected(
     cpu::scatter_selected(to, base, axis, index, (rows, selected), combine)
 }
 
-/// `to` is `source` in the teeth of the comb and `base` between them; all are contiguous.
+/// `to` is `source` at the teeth of the comb, and `base` between them. All arrays are contiguous.
 #[inline]
 pub(crate) fn interleave(to: &Array, base: &Array, source: &Array, comb: Comb) -> Result<()> {
     cpu::interleave(to, base, source, comb)
 }
 
-/// A fresh contiguous copy.
+/// Returns a fresh contiguous copy.
 #[inline]
 pub(crate) fn to_contiguous(op: &'static str, array: &Array) -> Result<Array> {
     let fresh = array.new_like(op)?;
@@ -159,7 +160,7 @@ pub(crate) fn to_contiguous(op: &'static str, array: &Array) -> Result<Array> {
     Ok(fresh)
 }
 
-/// A fresh contiguous copy on `device`.
+/// Returns a fresh contiguous copy on `device`.
 #[inline]
 pub(crate) fn to_device(op: &'static str, array: &Array, device: Device) -> Result<Array> {
     match (array.buffer.device(), device) {
@@ -173,25 +174,26 @@ pub(crate) fn to_device(op: &'static str, array: &Array, device: Device) -> Resu
 
 // Values in and out
 
-/// Writes `values` to the contiguous array `to`, which is fresh and has just as many elements.
+/// Writes `values` to `to`, a fresh contiguous array with the same number of elements.
 #[inline]
 pub(crate) fn store<T: Element>(to: &Array, values: &[T]) -> Result<()> {
     at!(to, store(to, values))
 }
 
-/// Writes the bytes of all elements to the contiguous array `to`, which is fresh and has as many.
+/// Writes the bytes of all elements to `to`, a fresh contiguous array with the same number of
+/// bytes.
 #[inline]
 pub(crate) fn store_bytes(to: &Array, bytes: &[u8]) -> Result<()> {
     at!(to, store_bytes(to, bytes))
 }
 
-/// All elements in row-major order.
+/// Returns all elements in row-major order.
 #[inline]
 pub(crate) fn load<T: Element>(from: &Array) -> Result<Vec<T>> {
     at!(from, load(from))
 }
 
-/// The bytes of all elements in row-major order.
+/// Returns the bytes of all elements in row-major order.
 #[inline]
 pub(crate) fn load_bytes(from: &Array) -> Result<Vec<u8>> {
     at!(from, load_bytes(from))

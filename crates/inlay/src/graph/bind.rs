@@ -10,7 +10,7 @@ use super::plan::{Plan, Step, Value};
 use crate::lock::lock;
 use crate::op::{AnyOp, Checked};
 
-/// Sets of feed shapes that are kept for a plan.
+/// The number of sets of feed shapes that are kept for a plan.
 const KEPT: usize = 8;
 
 /// The sizes that symbols stand for.
@@ -28,13 +28,13 @@ pub(super) struct Bound {
 
 /// What is known of a step before the run.
 pub(super) enum Ready {
-    /// Its sizes are filled in, and its inputs have passed inference.
+    /// Its sizes are known, and its inputs have passed inference.
     Checked(Box<dyn Checked>),
-    /// It depends on sizes that the values of earlier steps have.
+    /// It depends on sizes of values that earlier steps compute.
     Late,
 }
 
-/// The operation with numbers for its symbols; `None` while one is not known.
+/// Returns the operation with numbers for its symbols, or `None` if one is not known.
 pub(super) fn sized(op: &AnyOp, sizes: &Sizes) -> Option<AnyOp> {
     let dims = op.sizes();
     if dims.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn sized(op: &AnyOp, sizes: &Sizes) -> Option<AnyOp> {
     dims.map(|dims| op.with_sizes(&dims).unwrap_or_else(|| op.clone()))
 }
 
-/// Notes the sizes of a value.
+/// Records the sizes of a value.
 pub(super) fn learn(sizes: &mut Sizes, value: &Value, shape: &[Dim]) {
     for (symbol, axis) in &value.defines {
         if let Some(size) = shape.get(*axis).and_then(|dim| dim.known()) {
@@ -60,7 +60,7 @@ pub(super) fn learn(sizes: &mut Sizes, value: &Value, shape: &[Dim]) {
 }
 
 impl Plan {
-    /// The plan for feeds of these dtypes and shapes, in the order of the plan's inputs.
+    /// Returns the plan for feeds of these dtypes and shapes, in the order of the plan's inputs.
     pub(super) fn bind(&self, metas: &[Meta]) -> Result<Arc<Bound>> {
         let mut kept = lock(&self.bound);
         if let Some(at) = kept.iter().position(|bound| bound.feeds == metas) {
@@ -109,7 +109,7 @@ impl Plan {
     }
 }
 
-/// `float32 [2, ?]`.
+/// Returns a text such as `float32 [2, ?]`.
 pub(super) fn text(meta: &Meta) -> String {
     format!("{} {}", meta.dtype, ShapeText::of(&meta.shape))
 }

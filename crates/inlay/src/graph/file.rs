@@ -48,14 +48,14 @@ enum FileWhat {
         shape: Vec<u64>,
         bytes: Vec<u8>,
     },
-    /// A symbol among its sizes is numbered by the node and the axis that define it.
+    /// A symbol among the sizes is numbered by the node and the axis that define it.
     Op {
         tag: String,
         bytes: Vec<u8>,
     },
 }
 
-/// Low bits of a symbol's number that hold its axis.
+/// The number of low bits of a symbol's number that hold its axis.
 const AXIS_BITS: u32 = 16;
 
 fn damaged(problem: impl Into<String>) -> Error {
@@ -63,7 +63,7 @@ fn damaged(problem: impl Into<String>) -> Error {
 }
 
 impl Program {
-    /// The program as bytes: its inputs, and the nodes that its outputs need; see
+    /// Returns the program as bytes: its inputs, and the nodes that its outputs need. See
     /// [`Program::set_outputs`].
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Program {
     /// Writes the program to a file.
     ///
     /// # Errors
-    /// As [`Program::to_bytes`], and errors of the file system.
+    /// The errors of [`Program::to_bytes`] and of the file system.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let (path, bytes) = (path.as_ref(), self.to_bytes()?);
         std::fs::write(path, bytes).map_err(|error| Error::File {
@@ -145,7 +145,7 @@ impl Program {
     /// Reads a program from a file.
     ///
     /// # Errors
-    /// As [`Program::from_bytes`], and errors of the file system.
+    /// The errors of [`Program::from_bytes`] and of the file system.
     pub fn load(path: impl AsRef<Path>) -> Result<Program> {
         let path = path.as_ref();
         let bytes =
@@ -154,7 +154,7 @@ impl Program {
     }
 }
 
-/// The operation with symbols numbered as in a file.
+/// Returns the operation with its symbols numbered as in a file.
 fn numbered(graph: &Graph, operation: &AnyOp, moved: &[Id]) -> AnyOp {
     let dims = operation.sizes();
     let number = |symbol: &Symbol| {
@@ -242,7 +242,7 @@ fn read_node(graph: &mut Graph, node: FileNode) -> Result<()> {
     graph.push(what, &node.inputs, meta, site).map(drop)
 }
 
-/// The operation of a file with its symbols replaced by those of the graph.
+/// Returns an operation of a file with its symbols replaced by those of the graph.
 fn resolved(graph: &Graph, operation: AnyOp) -> Result<AnyOp> {
     let dims = operation.sizes();
     if dims.is_empty() {
@@ -356,7 +356,7 @@ mod tests {
     fn what_is_inferred_is_what_runs() {
         let (program, _) = program();
         let x = program.value("x").unwrap();
-        // As a signed number it would be negative.
+        // As an `i64` this size would be negative.
         assert!(x.numbers(Dim::Known(1 << 63)).is_err());
         let empty: &[Dim] = &[];
         assert!(x.stretched_to(empty).is_err());

@@ -11,13 +11,13 @@ use super::program::Program;
 use super::traces::{Sizes, Traces};
 use crate::{Tensor, is_grad_enabled};
 
-/// What the name of an input starts with; its position follows.
+/// The prefix of the names of inputs. The position of the argument follows.
 const ARGUMENT: &str = "arg";
 
 /// The dtype and the rank of each argument.
 pub type Kinds = SmallVec<[(DType, usize); 4]>;
 
-/// A function as a plan: what the function did with symbolic arguments.
+/// A function as a plan, recorded by a call with symbolic arguments.
 pub struct Trace {
     plan: Arc<Plan>,
     /// The arguments that the plan needs, in its order.
@@ -25,8 +25,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A program with an input for each argument, and the inputs, to call the function with. Sizes are
-    /// open unless they are given.
+    /// Returns a program with an input for each argument, and these inputs, with which the function
+    /// is called. Sizes are open unless they are given.
     ///
     /// # Errors
     /// A dtype and a rank that no tensor can have.
@@ -43,8 +43,8 @@ impl Trace {
         Ok((program, inputs))
     }
 
-    /// The trace of a function that returned `results` for the inputs of `program`. With `donate`,
-    /// calls may write into the memory of their arguments.
+    /// Returns the trace of a function that returned `results` for the inputs of `program`. With
+    /// `donate`, calls may write into the memory of their arguments.
     ///
     /// # Errors
     /// Results that belong to another program.
@@ -60,10 +60,10 @@ impl Trace {
         &self.plan
     }
 
-    /// The results for these arguments.
+    /// Returns the results for these arguments.
     ///
     /// # Errors
-    /// What the operations report.
+    /// The errors of the operations.
     pub fn call(&self, args: &[&Tensor]) -> Result<Vec<Tensor>> {
         let feed: SmallVec<[&Tensor; 4]> = self.takes.iter().map(|at| args[*at]).collect();
         self.plan.call(&feed)
@@ -76,8 +76,8 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// A function of tensors that is traced once for the dtypes and ranks of its arguments; made by
-/// [`jit`].
+/// A function of tensors that is traced once for the dtypes and ranks of its arguments. [`jit`]
+/// makes it.
 pub struct Jit<F> {
     function: F,
     traces: Traces<Kinds, Trace>,
@@ -92,8 +92,8 @@ impl<F> fmt::Debug for Jit<F> {
 /// Makes a function of tensors run as a program. The function is called once with symbolic tensors
 /// for each set of dtypes and ranks. What it did is planned, and later calls run the plan.
 ///
-/// An operation that needs to know a size, which is open at first, makes the function be traced for
-/// each set of sizes. At most 256 traces are kept.
+/// If an operation needs a size that is open, the function is traced for each set of sizes. At most
+/// 256 traces are kept.
 ///
 /// ```
 /// use inlay::{Reduce, Scatter, Tensor, jit};
@@ -113,14 +113,14 @@ pub fn jit<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>>(function: F) -> Jit<F> {
 }
 
 impl<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>> Jit<F> {
-    /// The results for these arguments.
+    /// Returns the results for these arguments.
     ///
     /// The function itself is called while a gradient is recorded for an argument, and inside of
     /// another trace.
     ///
     /// # Errors
-    /// What the function or its operations report. A symbolic tensor has no values, so a function that
-    /// reads them fails.
+    /// The errors of the function and its operations. A symbolic tensor has no values, so a
+    /// function that reads them fails.
     pub fn call(&self, args: &[&Tensor]) -> Result<Vec<Tensor>> {
         let recorded = is_grad_enabled() && args.iter().any(|arg| !arg.stop_gradient());
         if recorded || args.iter().any(|arg| arg.is_symbolic()) {

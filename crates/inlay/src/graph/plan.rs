@@ -14,11 +14,11 @@ use crate::site::Site;
 use crate::symbolic::Id;
 use crate::{Device, device};
 
-/// Bytes of the largest result that is computed when the plan is made. Such a result is held as
-/// long as the plan, and a run can not write into it.
+/// The maximum size in bytes of a result that is computed when the plan is made. Such a result is
+/// held as long as the plan, and a run can't write into it.
 const FOLD: usize = 64 << 10;
 
-/// Bytes of the largest constants that are compared by value.
+/// The maximum size in bytes of constants that are compared by value.
 const COMPARE: usize = 64;
 
 /// How a program computes one set of results. A plan is made once and run many times, also by
@@ -32,7 +32,7 @@ pub struct Plan {
     #[cfg(feature = "gpu")]
     pub(super) on_gpu: Mutex<Option<Arc<Vec<Array>>>>,
     pub(super) fetches: Vec<Fetch>,
-    /// The values; their numbers are positions in this list.
+    /// The values. A value is identified by its position in this list.
     pub(super) values: Vec<Value>,
     pub(super) slots: usize,
     pub(super) counts: Counts,
@@ -212,8 +212,8 @@ impl Builder<'_> {
         Ok(value)
     }
 
-    /// The result, if all inputs are constants and it is small. `None` if the operation fails, so
-    /// that each run reports the error.
+    /// Returns the result if all inputs are constants and it is small. Returns `None` if the
+    /// operation fails, so that each run reports the error.
     fn fold(&self, op: &AnyOp, inputs: &[usize]) -> Option<Array> {
         let mut arrays: SmallVec<[&Array; 4]> = SmallVec::new();
         for input in inputs {
@@ -333,7 +333,7 @@ impl Plan {
             }
             let to = slots.take();
             slot_of[value] = to;
-            // It has no user, but it may fail or define a size, so it runs.
+            // A result without users is still computed, because the step may fail or define a size.
             if values[value].last_use == at {
                 slots.give(to);
             }

@@ -41,7 +41,7 @@ pub struct Program(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     graph: Mutex<Graph>,
-    /// The plans that were asked for last.
+    /// The plans that were requested last.
     plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
 }
 
@@ -55,10 +55,10 @@ impl Drop for Shared {
 /// The values that a plan fetches, and whether runs may write into their feeds.
 pub(super) type PlanKey = (Vec<Id>, bool);
 
-/// Plans that are kept for a program. Few sets of results are asked for.
+/// The maximum number of plans that are kept for a program. Few sets of results are requested.
 const PLANS: usize = 8;
 
-/// All of a program.
+/// The contents of a program.
 #[derive(Clone, Default)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
@@ -79,14 +79,14 @@ pub(super) struct Node {
     pub(super) site: Site,
 }
 
-/// How a value is made.
+/// The origin of a value.
 #[derive(Clone)]
 pub(super) enum What {
-    /// A run is given it under this name.
+    /// Each run is given the value under this name.
     Data(String),
-    /// It is known when the program is built.
+    /// The value is known when the program is built.
     Constant(Array),
-    /// An operation computes it.
+    /// An operation computes the value.
     Op(AnyOp),
 }
 
@@ -109,7 +109,7 @@ impl Graph {
         &self.nodes[id as usize]
     }
 
-    /// The symbols that appear first in the shape of this node, with their axes.
+    /// Returns the symbols that appear first in the shape of this node, with their axes.
     pub(super) fn defined_by(&self, id: Id) -> SmallVec<[(Symbol, usize); 2]> {
         let shape = self.node(id).meta.shape.iter().enumerate();
         let found = shape.filter_map(|(axis, dim)| match dim {
@@ -121,7 +121,7 @@ impl Graph {
         found.collect()
     }
 
-    /// The constant with the elements that a tensor has now.
+    /// Returns the constant with the current elements of a tensor.
     pub(super) fn constant(&mut self, op: &'static str, tensor: &Tensor) -> Result<Id> {
         let array = tensor.array();
         let (key, version) = (tensor.address(), array.buffer.version());
@@ -146,7 +146,7 @@ impl Graph {
 }
 
 impl Program {
-    /// An empty program.
+    /// Returns an empty program.
     pub fn new() -> Self {
         Program::default()
     }
@@ -189,8 +189,8 @@ impl Program {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// A symbolic tensor whose value each run is given under `name`. A size of `None` is known when
-    /// the value is given.
+    /// Adds an input: a symbolic tensor whose value each run is given under `name`. A size of
+    /// `None` is known only when the value is given.
     ///
     /// # Errors
     /// A name that is taken or empty.
@@ -227,7 +227,7 @@ impl Program {
         Ok(())
     }
 
-    /// The names of the inputs, in the order in which they were made.
+    /// Returns the names of the inputs, in the order in which they were added.
     pub fn inputs(&self) -> Vec<String> {
         let graph = self.graph();
         let names = graph.nodes.iter().filter_map(|node| match &node.what {
@@ -248,7 +248,7 @@ impl Program {
         graph.data.get(name).map(|id| graph.node(*id).meta.dtype)
     }
 
-    /// The symbolic tensor of an input or output.
+    /// Returns the symbolic tensor of an input or output.
     ///
     /// # Errors
     /// No such name.
@@ -266,17 +266,17 @@ impl Program {
         Ok(Tensor::of_value(Symbolic::new(&self.recorder(), id, meta, None), History::default()))
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.graph().nodes.len()
     }
 
-    /// Whether there are none.
+    /// Whether the program has no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The node that a tensor stands for in this program. A tensor with elements becomes a
+    /// Returns the node that a tensor stands for in this program. A tensor with elements becomes a
     /// constant.
     pub(super) fn id_of(&self, op: &'static str, tensor: &Tensor) -> Result<Id> {
         match tensor.symbolic() {
@@ -291,7 +291,7 @@ impl Program {
         std::ptr::addr_eq(Arc::as_ptr(symbolic.program()), Arc::as_ptr(&self.0))
     }
 
-    /// The plan for fetching `fetch`. With `donate`, runs may write into what they are fed.
+    /// Returns the plan that computes `fetch`. With `donate`, runs may write into their feeds.
     ///
     /// # Errors
     /// Tensors of another program.
@@ -311,7 +311,7 @@ impl Program {
         Ok(plan)
     }
 
-    /// The values of `fetch` for the values of `feed`.
+    /// Runs the program on the values of `feed` and returns the values of `fetch`.
     ///
     /// # Errors
     /// Names, dtypes or shapes of `feed` that differ from the program's inputs, and errors of
@@ -320,11 +320,11 @@ impl Program {
         self.run_plan(&*self.plan(fetch, false)?, feed)
     }
 
-    /// As [`Program::run`], but the run may write into the memory of a feed at its last use. It may
-    /// have done so when it fails.
+    /// Like [`Program::run`], but the run may write into the memory of a feed at its last use, even
+    /// if the run then fails.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Program::run`].
     pub fn run_donated(&self, feed: &[(&str, &Tensor)], fetch: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.run_plan(&*self.plan(fetch, true)?, feed)
     }

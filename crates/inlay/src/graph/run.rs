@@ -28,7 +28,7 @@ struct State<'p> {
 }
 
 impl Plan {
-    /// Runs the plan on the values of `feed`; returns the values that the plan fetches.
+    /// Runs the plan on the values of `feed` and returns the values that the plan fetches.
     ///
     /// # Errors
     /// Inputs that are missing or have another dtype or shape, and errors of operations. Feeds that
@@ -52,15 +52,15 @@ impl Plan {
         self.run_in_order(&fed)
     }
 
-    /// The names of the inputs that the plan needs, in the order in which they were made.
+    /// The names of the inputs that the plan needs, in the order in which they were added.
     pub fn inputs(&self) -> impl Iterator<Item = &str> {
         self.feeds.iter().map(|feed| feed.name.as_str())
     }
 
-    /// As [`Plan::run`], with the feeds in the order of [`Plan::inputs`].
+    /// Like [`Plan::run`], with the feeds in the order of [`Plan::inputs`].
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Plan::run`].
     pub fn call(&self, feed: &[&Tensor]) -> Result<Vec<Tensor>> {
         if feed.len() != self.feeds.len() {
             let (op, arg, got) = ("run", "the number of feeds", feed.len().to_string());
@@ -99,7 +99,7 @@ impl Plan {
         device::marked(device, locate, |mark| state.run(mark))
     }
 
-    /// The device of a run, which is that of its feeds. Plain numbers are moved to it.
+    /// Returns the device of a run, which is that of its feeds. Plain numbers are copied to it.
     fn place(&self, feed: &[&Tensor]) -> Result<Device> {
         let Some(first) = feed.iter().position(|tensor| !goes_along(tensor)) else {
             let numbers = feed.first().map(|tensor| tensor.device());
@@ -117,7 +117,7 @@ impl Plan {
         }
     }
 
-    /// The constants on the device of a run.
+    /// Returns the constants on the device of a run.
     fn constants_on(&self, device: Device) -> Result<Arc<Vec<Array>>> {
         #[cfg(feature = "gpu")]
         if device == Device::Gpu {
@@ -204,7 +204,7 @@ impl State<'_> {
         (given || x.buffer.is_sole()) && x.expect_target("run", "x").is_ok()
     }
 
-    /// The results, none of which shares memory with a feed, a constant or another result.
+    /// Returns the results, none of which shares memory with a feed, a constant or another result.
     fn fetch(mut self) -> Result<Vec<Tensor>> {
         let fetches = &self.plan.fetches;
         let mut results: Vec<Array> =

@@ -1,4 +1,4 @@
-//! Programs and plans in words.
+//! The text of programs and plans.
 
 use std::fmt;
 
@@ -19,10 +19,10 @@ pub(super) fn name(graph: &Graph, id: Id) -> String {
     }
 }
 
-/// The attributes of an operation, as `Debug` writes them.
+/// Returns the attributes of an operation, as `Debug` writes them.
 pub(super) fn attributes(op: &AnyOp) -> String {
     let whole = format!("{op:?}");
-    // The name of the operation comes twice: `Scatter(Scatter { axis: 0 })`.
+    // Only the part in braces is kept, for example of `WriteRegion(Block { axis: 0 })`.
     let inner = whole.find('{').map(|at| &whole[at..]).unwrap_or("");
     inner.trim_end_matches(')').to_owned()
 }
@@ -72,7 +72,7 @@ fn bytes(meta: &Meta) -> Option<usize> {
 }
 
 impl Plan {
-    /// How many copies of a whole tensor are avoided by writing in place.
+    /// The number of copies of a whole tensor that writing in place avoids.
     pub fn copies_saved(&self) -> usize {
         self.steps.iter().filter(|step| step.in_place).count()
     }

@@ -12,13 +12,13 @@ use crate::lock::lock;
 /// The shape of each tensor among the arguments.
 pub type Sizes = Vec<Vec<usize>>;
 
-/// The traces of one function, by a key of what arguments must have in common to share a trace.
+/// The traces of one function. Arguments with equal keys share a trace.
 ///
-/// [`jit`](crate::jit) has dtypes and ranks for a key; a language that calls in may add constants. A
-/// function is traced with open sizes first. If that fails because it needs a size, the function is
-/// traced for each set of sizes.
+/// The key of [`jit`](crate::jit) is the dtypes and ranks; a language that calls in may add
+/// constants. A function is first traced with open sizes. If that fails because it needs a size,
+/// the function is traced for each set of sizes.
 pub struct Traces<K, T> {
-    /// In the order in which they were made.
+    /// The oldest entry comes first.
     entries: Mutex<VecDeque<Hashed<K, T>>>,
 }
 
@@ -29,23 +29,23 @@ struct Entry<K, T> {
     key: K,
     /// The sizes that the trace is for, or `None` if they are open.
     sizes: Option<Sizes>,
-    /// `None` says that the function needs known sizes.
+    /// `None` means that the function needs known sizes.
     trace: Option<Arc<T>>,
 }
 
 impl<K, T> Traces<K, T> {
-    /// Entries that are kept. When there are more, the oldest is dropped: a key may have constants,
-    /// which can take any number of values.
+    /// The maximum number of entries. If it is exceeded, the oldest is dropped: a key may have
+    /// constants, which can have any number of values.
     pub const MOST: usize = 256;
 
-    /// All traces, the oldest first.
+    /// Returns all traces, the oldest first.
     pub fn all(&self) -> Vec<Arc<T>> {
         lock(&self.entries).iter().filter_map(|(_, entry)| entry.trace.clone()).collect()
     }
 }
 
 impl<K: Hash + Eq + Clone, T> Traces<K, T> {
-    /// The trace for a key, or `None` if there is none. Calls `sizes` if the function needs them.
+    /// Returns the trace for a key, if there is one. Calls `sizes` only if the function needs them.
     pub fn get(&self, key: &K, sizes: impl FnOnce() -> Sizes) -> Option<Arc<T>> {
         let entry = self.find(key, None)?;
         match &entry.trace {
@@ -54,13 +54,13 @@ impl<K: Hash + Eq + Clone, T> Traces<K, T> {
         }
     }
 
-    /// The trace for a key. If there is none, `trace` makes it: first without sizes, and if that is an
-    /// error for which `needs_sizes` holds, with them.
+    /// Returns the trace for a key. If there is none, `trace` makes it, first without sizes. If
+    /// that fails with an error for which `needs_sizes` is true, `trace` is called with sizes.
     ///
     /// Threads that ask for the same key at the same time may each make a trace.
     ///
     /// # Errors
-    /// What `trace` reports.
+    /// The errors of `trace`.
     pub fn get_or_trace<E>(
         &self,
         key: &K,
@@ -120,8 +120,8 @@ fn hash_of<K: Hash>(key: &K, sizes: Option<&Sizes>) -> u64 {
     mixed.finish()
 }
 
-/// A hash that takes 1 ns a word. Calls of a few microseconds notice the 20 ns of the default one,
-/// whose protection against chosen keys is not needed here.
+/// A hash that takes 1 ns per word. The default hash takes 20 ns, which matters in calls of a few
+/// microseconds. Its protection against chosen keys is not needed here.
 struct Mixed(u64);
 
 impl Hasher for Mixed {

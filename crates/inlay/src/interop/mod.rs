@@ -1,4 +1,5 @@
-//! Memory shared with other libraries: tensors over foreign memory, and addresses of our own.
+//! Memory that is shared with other libraries: tensors over foreign memory, and addresses of our
+//! own.
 #![expect(unsafe_code, reason = "foreign memory comes as raw pointers")]
 
 pub mod dlpack;
@@ -13,8 +14,8 @@ use crate::memory::Buffer;
 use crate::{Device, Tensor};
 
 impl Tensor {
-    /// A tensor over memory that belongs to `owner`, which is dropped with the last handle to the
-    /// memory. `layout` is relative to `ptr`. Fails if it exceeds the `len` bytes.
+    /// Makes a tensor over memory that belongs to `owner`, which is dropped with the last handle to
+    /// the memory. `layout` is relative to `ptr`. Fails if it exceeds the `len` bytes.
     ///
     /// # Safety
     /// The `len` bytes at `ptr` are initialized. They are valid for reads, and for writes if
@@ -32,7 +33,8 @@ impl Tensor {
             Some(range) if range.is_empty() || range.end <= len => {}
             _ => return Err(Error::OutOfBounds { what: "a foreign array", len }),
         }
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller of `from_foreign` guarantees that the bytes are valid while `owner`
+        // lives.
         let buffer = unsafe { inlay_cpu::Buffer::foreign(ptr, len, writable, owner) };
         Ok(Tensor::from_array(Array { buffer: Buffer::Cpu(buffer), layout, dtype }))
     }
@@ -43,7 +45,8 @@ impl Tensor {
     }
 
     /// The address of the element at index 0, 0, …. It is valid as long as a handle to the memory
-    /// exists. Its user must prevent data races. Null unless the tensor is on the CPU.
+    /// exists. The user of the address must prevent data races. Null unless the tensor is on the
+    /// CPU.
     pub fn data_ptr(&self) -> *mut u8 {
         let array = self.array();
         match self.device() {

@@ -131,8 +131,8 @@ macro_rules! comparison {
             #[doc = concat!("Whether `x ", $text, " y`, element by element, as bool.")]
             ///
             /// # Errors
-            /// Dtypes that differ, shapes that don't broadcast together, an order of complex
-            /// numbers.
+            /// Dtypes that differ, shapes that don't broadcast together, complex numbers for a
+            /// comparison that needs an order.
             #[track_caller]
             pub fn $name(&self, other: &Tensor) -> Result<Tensor> {
                 apply(Compare(Comparison::$variant), &[self, other])

@@ -96,7 +96,7 @@ impl Op for Concat {
 }
 
 impl Tensor {
-    /// Joins tensors along `axis`. Their dtypes and all other sizes are equal.
+    /// Joins tensors along `axis`. Their dtypes and all other sizes must be equal.
     ///
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.
@@ -105,7 +105,7 @@ impl Tensor {
         apply(Concat { name: Caller(&CONCAT), axis }, tensors)
     }
 
-    /// Joins tensors along a new axis at position `axis`. Their dtypes and shapes are equal.
+    /// Joins tensors along a new axis at position `axis`. Their dtypes and shapes must be equal.
     ///
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.

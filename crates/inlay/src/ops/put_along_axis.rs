@@ -222,8 +222,8 @@ impl Tensor {
     /// j in order. Other axes work likewise.
     ///
     /// # Errors
-    /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that the
-    /// dtype does not have.
+    /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that is not
+    /// defined for the dtype.
     #[track_caller]
     pub fn put_along_axis(
         &self,

@@ -100,9 +100,9 @@ impl Op for Scan {
         Saves::inputs(&[1, 2]).and_output()
     }
 
-    /// Let z be the gradient of y that is accumulated along the chain: z[i] = g[i] + conj(c[n])
-    /// z[n], where n is the row with from[n] = i. Then the gradient of `a` is z, and that of c[i]
-    /// is z[i] conj(y[from[i]]).
+    /// Let `z` be the gradient of `y`, accumulated along the chain:
+    /// `z[i] = g[i] + conj(c[n]) z[n]`, where `n` is the row with `from[n] = i`. Then the gradient
+    /// of `a` is `z`, and that of `c[i]` is `z[i] conj(y[from[i]])`.
     fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let (c, from, y) = (rule.input(1)?.conjugate()?, rule.input(2)?, rule.output()?);
         let chain = Chain { from, axis: self.axis, backwards: self.backwards };

@@ -260,8 +260,8 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that the
-    /// dtype does not have.
+    /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that is not
+    /// defined for the dtype.
     #[track_caller]
     pub fn scatter(&self, index: &Tensor, updates: &Tensor, how: Scatter) -> Result<Tensor> {
         apply(how, &[self, index, updates])

@@ -1,4 +1,4 @@
-//! An `index_select` joined with the `scatter` that uses its rows, which plans do.
+//! An `index_select` joined with the `scatter` that uses its rows. Plans join them.
 
 use inlay_core::{Dim, Dims, Meta, ResolvedSlice, Result, axis_of};
 use smallvec::SmallVec;
@@ -18,8 +18,9 @@ use crate::op::{AnyInputs, Inferred, Op, Out};
 /// training step that selects 200,000 rows of 256 bytes out of 20,000 takes 9 ms instead of 21 ms,
 /// and on two threads 5 ms instead of 17 ms.)
 ///
-/// The inputs are those of the scatter, but instead of its updates the tensor of rows and the index
-/// that selects them. With a `pad`, the tensor that the rows are written over comes last.
+/// The inputs are those of the scatter, with two inputs in place of its updates: the tensor of rows
+/// and the index that selects them. With a `pad`, the tensor that the rows are written over comes
+/// last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct SelectedScatter {
     select: IndexSelect,

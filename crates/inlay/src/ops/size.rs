@@ -18,7 +18,7 @@ declare! {
     COUNT = "count"();
 }
 
-/// `0, 1, 2, …`.
+/// The numbers `0, 1, 2, …` along an axis.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct AxisNumbers {
     len: Dim,

@@ -130,8 +130,8 @@ impl Op for TriangleIndices {
 }
 
 impl Tensor {
-    /// Returns the rows and columns, `[2, n]`, of the entries of a `row x col` matrix with `c - r
-    /// <= offset`, in row-major order.
+    /// Returns the rows and columns, `[2, n]`, of the entries of a `row x col` matrix with
+    /// `c - r <= offset`, in row-major order.
     ///
     /// ```
     /// # use inlay::{DType, Tensor};

@@ -89,7 +89,7 @@ impl Tensor {
     /// Returns every number with the opposite sign. Integers wrap.
     ///
     /// # Errors
-    /// Bools have no sign.
+    /// A bool tensor, because bools have no sign.
     #[track_caller]
     pub fn negative(&self) -> Result<Tensor> {
         apply(Pointwise(Unary::Negative), &[self])

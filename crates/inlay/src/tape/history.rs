@@ -29,20 +29,21 @@ pub(crate) struct History {
 /// The collected gradient of a leaf. Graphs hold this, not the elements of the leaf.
 pub(crate) struct Leaf {
     pub(crate) meta: Meta,
-    /// 16-bit floats are summed in 32 bits, so that the sum of many backwards stays exact enough.
+    /// 16-bit floats are summed in 32 bits, so that the sum of many passes stays accurate.
     pub(crate) grad: Mutex<Option<Tensor>>,
     pub(crate) hooks: Mutex<Vec<Hook>>,
 }
 
 impl History {
-    /// Of a result that was not recorded. `view` is the version of its memory if it is a view.
+    /// Returns the history of a result that was not recorded. `view` is the version of its memory
+    /// if it is a view.
     #[inline]
     pub(crate) fn of_view(view: Option<u64>) -> Self {
         History { view, ..History::default() }
     }
 
-    /// Of a result: the node that computed it if it was recorded, and the version of its memory if
-    /// it is a view.
+    /// Returns the history of a result. `node` computed it, if it was recorded. `view` is the
+    /// version of its memory if it is a view.
     #[inline]
     pub(crate) fn new(node: Option<Link>, view: Option<u64>) -> Self {
         let history = History::of_view(view);
@@ -50,7 +51,7 @@ impl History {
         history
     }
 
-    /// Whether operations on the tensor are to be recorded.
+    /// Whether operations on the tensor must be recorded.
     pub(crate) fn is_tracked(&self) -> bool {
         self.wants.load(Ordering::Relaxed) || self.computed.load(Ordering::Relaxed)
     }
@@ -74,7 +75,7 @@ impl History {
         lock(&self.node).clone()
     }
 
-    /// Where the gradient of a leaf is collected, if one was ever wanted.
+    /// Returns the collector of a leaf's gradient, if a gradient was ever wanted.
     pub(crate) fn collector(&self) -> Option<&Arc<Leaf>> {
         self.leaf.get()
     }
@@ -91,7 +92,7 @@ impl Tensor {
         if history.wants.load(Ordering::Relaxed) { Edge::Leaf(self.leaf()) } else { Edge::None }
     }
 
-    /// The same history, for a copy that replaces this tensor.
+    /// Returns the same history, for a copy that replaces this tensor.
     pub(crate) fn history_again(&self) -> History {
         let history = History::new(Some(self.history().node()), None);
         if self.history().wants.load(Ordering::Relaxed) {
@@ -133,10 +134,10 @@ impl Tensor {
         Ok(())
     }
 
-    /// The same tensor, as a leaf that requires a gradient.
+    /// Returns the same tensor as a leaf that requires a gradient.
     ///
     /// # Errors
-    /// As [`Tensor::set_stop_gradient`].
+    /// The errors of [`Tensor::set_stop_gradient`].
     pub fn with_gradient(self) -> Result<Self> {
         self.set_stop_gradient(false)?;
         Ok(self)
@@ -154,7 +155,7 @@ impl Tensor {
         }
     }
 
-    /// The same elements without their history.
+    /// Returns the same elements without their history.
     pub fn detach(&self) -> Tensor {
         match self.symbolic() {
             Some(symbolic) => Tensor::of_value(symbolic.view(), History::default()),

@@ -1,7 +1,8 @@
-//! The tape: what the funnel records of calls through which a gradient goes.
+//! The tape: the record of all calls through which a gradient is propagated.
 //!
-//! A tensor that was computed from tensors that want a gradient points to a [`TapeNode`]. Nodes point to
-//! what they were computed from. Nothing points back, so a graph is freed with its results.
+//! A tensor that was computed from tensors that want a gradient points to a [`TapeNode`]. Nodes
+//! point to the nodes of their inputs. There are no pointers in the other direction, so a graph is
+//! freed with its results.
 
 mod history;
 mod mode;

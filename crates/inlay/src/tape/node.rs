@@ -1,4 +1,4 @@
-//! The tape: a node for each recorded operation, and the edges between nodes.
+//! The nodes of the tape, one for each recorded operation, and the edges between them.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -18,9 +18,9 @@ pub(crate) struct TapeNode {
     pub(crate) op: Box<dyn Checked>,
     /// The edge along which the gradient of each input flows.
     pub(crate) edges: SmallVec<[Edge; 3]>,
-    /// Dtype and shape of the result.
+    /// The dtype of the result.
     pub(crate) dtype: DType,
-    /// Dtype and shape of each input.
+    /// The dtype and shape of each input.
     pub(crate) metas: SmallVec<[Meta; 3]>,
     /// The values that the rule reads. Backward frees them.
     saved: Mutex<Option<Saved>>,
@@ -36,7 +36,7 @@ pub(crate) struct Saved {
 }
 
 impl Saved {
-    /// Of `count` inputs, those that the rule reads; and the result, if it reads that.
+    /// Saves those of `count` inputs that the rule reads, and the result if the rule reads it.
     pub(crate) fn new(
         saves: Saves,
         count: usize,
@@ -54,7 +54,7 @@ impl Saved {
     }
 }
 
-/// Where a gradient goes.
+/// The destination of a gradient.
 #[derive(Clone)]
 pub(crate) enum Edge {
     /// The gradient is not needed.
@@ -77,7 +77,7 @@ impl TapeNode {
         Link(Some(Arc::new(TapeNode { op, edges, dtype, metas, saved, hooks: Mutex::default() })))
     }
 
-    /// The saved values. An error if they were freed.
+    /// Returns the saved values, or an error if they were freed.
     pub(crate) fn saved(&self) -> Result<SavedGuard<'_>> {
         let guard = lock(&self.saved);
         if guard.is_none() {
@@ -102,7 +102,7 @@ impl std::ops::Deref for SavedGuard<'_> {
     fn deref(&self) -> &Saved {
         match &*self.0 {
             Some(saved) => saved,
-            None => unreachable!("it was there when it was locked"),
+            None => unreachable!("`TapeNode::saved` has checked it under the lock"),
         }
     }
 }

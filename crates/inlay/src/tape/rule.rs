@@ -40,7 +40,7 @@ impl Saves {
         self.inputs >> k & 1 == 1
     }
 
-    /// And the result.
+    /// Adds the result to the values that the rule reads.
     pub(crate) const fn and_output(self) -> Saves {
         Saves { output: true, ..self }
     }
@@ -81,7 +81,7 @@ impl Rule<'_> {
         self.node.metas.len()
     }
 
-    /// Input `k`, which the operation has said it saves.
+    /// Input `k`. The operation must declare that its rule reads it.
     pub(crate) fn input(&self, k: usize) -> Result<Tensor> {
         match &self.saved.inputs[k] {
             Some((tensor, version)) => {
@@ -110,7 +110,7 @@ impl Rule<'_> {
         Err(Error::Modified { op: self.node.op.name() })
     }
 
-    /// One gradient for each input; `make` is called only for those that are needed.
+    /// Returns one gradient for each input. `make` is called only for those that are needed.
     pub(crate) fn each(&self, make: impl Fn(usize) -> Result<Option<Tensor>>) -> Result<Grads> {
         (0..self.arity()).map(|k| if self.wants(k) { make(k) } else { Ok(None) }).collect()
     }

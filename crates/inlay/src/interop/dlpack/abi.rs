@@ -29,11 +29,11 @@ pub struct DLDevice {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DLDataType {
-    /// Integer, float and so on.
+    /// The kind of number: integer, float and so on.
     pub code: u8,
-    /// Bits per lane.
+    /// The number of bits per lane.
     pub bits: u8,
-    /// Lanes per element.
+    /// The number of lanes per element.
     pub lanes: u16,
 }
 
@@ -45,15 +45,15 @@ pub struct DLTensor {
     pub data: *mut c_void,
     /// The device of the memory.
     pub device: DLDevice,
-    /// How many dimensions.
+    /// The number of dimensions.
     pub ndim: i32,
     /// The element type.
     pub dtype: DLDataType,
-    /// Sizes.
+    /// The sizes.
     pub shape: *mut i64,
     /// Strides in elements; null for contiguous row-major memory.
     pub strides: *mut i64,
-    /// Bytes from `data` to the first element.
+    /// The number of bytes from `data` to the first element.
     pub byte_offset: u64,
 }
 
@@ -89,7 +89,7 @@ pub struct DLManagedTensorVersioned {
     pub manager_ctx: *mut c_void,
     /// Frees the struct and the memory. The consumer calls it once.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// [`READ_ONLY`], [`IS_COPIED`].
+    /// The flags [`READ_ONLY`] and [`IS_COPIED`].
     pub flags: u64,
     /// The view.
     pub dl_tensor: DLTensor,

@@ -28,7 +28,7 @@ pub enum Copy {
 }
 
 impl Tensor {
-    /// A managed tensor over the same memory or over a copy, depending on `copy`.
+    /// Returns a managed tensor over the same memory or over a copy, depending on `copy`.
     ///
     /// Fails if it may not copy and DLPack can't describe the tensor: an address or a stride is not
     /// a multiple of the element size, or the memory is read-only and the struct is that of 0.x.
@@ -58,7 +58,7 @@ impl Tensor {
     }
 }
 
-/// Strides in elements, or `None` if a stride is not a multiple of the element size.
+/// Returns the strides in elements, or `None` if a stride is not a multiple of the element size.
 fn strides(layout: &Layout, dtype: DType) -> Option<Vec<i64>> {
     let size = dtype.size() as isize;
     let dims = layout.shape().iter().zip(layout.strides());
@@ -80,7 +80,7 @@ fn is_aligned(tensor: &Tensor) -> bool {
     tensor.numel() == 0 || (tensor.data_ptr() as usize).is_multiple_of(size)
 }
 
-/// `tensor` must have strides in elements.
+/// Makes a managed tensor. The strides of `tensor` must be multiples of the element size.
 fn export<F: Form>(tensor: Tensor, flags: u64) -> Managed<F> {
     let exported = Box::new(Exported::<F> {
         managed: None,
@@ -89,7 +89,8 @@ fn export<F: Form>(tensor: Tensor, flags: u64) -> Managed<F> {
         tensor,
     });
     let exported = Box::into_raw(exported);
-    // SAFETY: it was just made, and there is no other reference to it.
+    // SAFETY: `Box::into_raw` just returned the pointer, and there is no other reference to the
+    // value.
     let Exported { managed, shape, strides, tensor } = unsafe { &mut *exported };
     let data = if tensor.numel() == 0 { std::ptr::null_mut() } else { tensor.data_ptr().cast() };
     let read_only = if tensor.is_writable() { 0 } else { READ_ONLY };
@@ -103,10 +104,13 @@ fn export<F: Form>(tensor: Tensor, flags: u64) -> Managed<F> {
         byte_offset: 0,
     };
     let managed = managed.insert(F::new(view, flags | read_only, exported.cast(), delete::<F>));
-    // SAFETY: it follows the header, and its deleter frees all of it, from any thread.
+    // SAFETY: `F::new` fills in the struct as the DLPack header says. Its deleter, `delete`, frees
+    // all of it and may be called from any thread.
     unsafe { Managed::from_raw(NonNull::from(managed)) }
 }
 
+/// Frees an exported tensor.
+///
 /// # Safety
 /// `managed` was made by [`export`] and not deleted yet.
 unsafe extern "C" fn delete<F: Form>(managed: *mut F) {

@@ -10,7 +10,7 @@ use super::managed::{Form, Managed};
 use crate::Tensor;
 
 impl<F: Form> Managed<F> {
-    /// A tensor over the same memory. The deleter is called when its last handle is dropped.
+    /// Makes a tensor over the same memory. The deleter is called when its last handle is dropped.
     ///
     /// Fails, and calls the deleter, if the memory is not on the CPU or the element type is not
     /// supported.
@@ -18,8 +18,8 @@ impl<F: Form> Managed<F> {
         self.into_tensor_with(|managed| Box::new(managed))
     }
 
-    /// As [`Managed::into_tensor`]. `keep` wraps the owner of the memory, for deleters that need a
-    /// lock when they are called.
+    /// Like [`Managed::into_tensor`]. `keep` wraps the owner of the memory, for deleters that need
+    /// a lock when they are called.
     pub fn into_tensor_with(
         self,
         keep: impl FnOnce(Self) -> Box<dyn Any + Send + Sync>,
@@ -46,8 +46,9 @@ impl<F: Form> Managed<F> {
             _ => return Err(refused("the data pointer", "null".to_owned(), "memory")),
         };
         let writable = !self.is_read_only();
-        // SAFETY: the exporter guarantees the bytes between the lowest and the highest element
-        // until the managed tensor is deleted, and the owner holds it.
+        // SAFETY: `layout_of` computed the range from the lowest to the highest element. The
+        // exporter guarantees these bytes until the managed tensor is deleted, and the owner holds
+        // it.
         unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, keep(self)) }
     }
 
@@ -57,8 +58,8 @@ impl<F: Form> Managed<F> {
     }
 }
 
-/// The layout relative to its lowest byte, the offset of that byte from the first element, and the
-/// number of bytes up to the highest one.
+/// Returns the layout relative to its lowest byte, the offset of that byte from the first element,
+/// and the number of bytes up to the highest one.
 fn layout_of(view: &DLTensor, dtype: DType) -> Result<(Layout, isize, usize)> {
     let rank = usize::try_from(view.ndim)
         .map_err(|_| refused("ndim", view.ndim.to_string(), "not negative"))?;
@@ -66,7 +67,8 @@ fn layout_of(view: &DLTensor, dtype: DType) -> Result<(Layout, isize, usize)> {
         if rank == 0 {
             return Some(&[]);
         }
-        // SAFETY: the header says that shape and strides have `ndim` entries if they are not null.
+        // SAFETY: the DLPack header, which the caller of `from_raw` guarantees is followed, says
+        // that shape and strides have `ndim` entries if they are not null.
         (!ptr.is_null()).then(|| unsafe { std::slice::from_raw_parts(ptr, rank) })
     };
     let sizes = list(view.shape).ok_or_else(|| refused("shape", "null".to_owned(), "sizes"))?;
@@ -101,7 +103,7 @@ fn refused(arg: &'static str, got: String, expected: &str) -> Error {
     Error::Argument { op: "from_dlpack", arg, got, expected: expected.to_owned() }
 }
 
-/// The name of a kind of device for error messages.
+/// Returns the name of a kind of device for error messages.
 pub fn describe_device(device_type: i32) -> String {
     let name = match device_type {
         CPU => "the CPU",

@@ -108,7 +108,7 @@ impl sealed::Form for DLManagedTensorVersioned {
     }
 }
 
-/// A managed tensor that we hold. Dropping it calls its deleter.
+/// A managed tensor that we own. Dropping it calls its deleter.
 pub struct Managed<F: Form>(NonNull<F>);
 
 // SAFETY: the struct is only read, and the caller of `from_raw` guarantees that its deleter may be
@@ -127,13 +127,14 @@ impl<F: Form> Managed<F> {
         Managed(ptr)
     }
 
-    /// Gives up ownership. The caller must have the deleter called.
+    /// Gives up ownership. The caller must make sure that the deleter is called.
     pub fn into_raw(self) -> NonNull<F> {
         ManuallyDrop::new(self).0
     }
 
     pub(super) fn form(&self) -> &F {
-        // SAFETY: the caller of `from_raw` guarantees that it is valid until it is deleted.
+        // SAFETY: the caller of `from_raw` guarantees that the pointer is valid until the deleter
+        // is called, which happens only in `drop`.
         unsafe { self.0.as_ref() }
     }
 
@@ -146,7 +147,8 @@ impl<F: Form> Managed<F> {
 impl<F: Form> Drop for Managed<F> {
     fn drop(&mut self) {
         if let Some(deleter) = self.form().deleter() {
-            // SAFETY: it is owned, and is not used after this.
+            // SAFETY: we own the managed tensor, so no other code calls its deleter, and it is not
+            // used after this.
             unsafe { deleter(self.0.as_ptr()) };
         }
     }

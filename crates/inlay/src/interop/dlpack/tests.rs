@@ -33,13 +33,13 @@ impl Foreign {
         change(&mut view);
         let context: *mut c_void = std::ptr::from_mut(this).cast();
         let managed = Box::leak(Box::new(DLManagedTensor::new(view, 0, context, delete)));
-        // SAFETY: it was just made according to the header, and any thread may call its deleter.
+        // SAFETY: the struct was just made as the header says, and any thread may call `delete`.
         unsafe { Managed::from_raw(NonNull::from(managed)) }
     }
 }
 
 unsafe extern "C" fn delete(managed: *mut DLManagedTensor) {
-    // SAFETY: both boxes were leaked by `managed`, and the deleter is called once.
+    // SAFETY: `Foreign::managed` leaked both boxes, and `Managed` calls the deleter once.
     unsafe {
         let managed = Box::from_raw(managed);
         let foreign = Box::from_raw(managed.manager_ctx.cast::<Foreign>());
@@ -77,9 +77,9 @@ fn refused_memory_goes_back_too() {
         (|view| view.data = null_mut(), "the data pointer is null"),
         (|view| view.ndim = -1, "ndim is -1"),
         (|view| view.shape = null_mut(), "shape is null"),
-        // SAFETY: the shape has two entries.
+        // SAFETY: the shape of `foreign` below has two entries.
         (|view| unsafe { *view.shape = -2 }, "shape is [-2, 2]"),
-        // SAFETY: the strides have two entries.
+        // SAFETY: the strides of `foreign` below have two entries.
         (|view| unsafe { *view.strides = i64::MAX }, "strides is"),
     ];
     for (count, (change, text)) in changes.into_iter().enumerate() {
