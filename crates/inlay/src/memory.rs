@@ -36,7 +36,7 @@ impl Buffer {
         }
     }
 
-    /// Returns the empty buffer that all empty arrays share.
+    /// Returns the empty buffer that all symbolic tensors share.
     pub(crate) fn nothing() -> Self {
         Buffer::Cpu(inlay_cpu::Buffer::nothing())
     }
