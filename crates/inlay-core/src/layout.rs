@@ -123,10 +123,8 @@ impl Layout {
     ///
     /// A layout that passed [`Layout::extent`] may repeat elements (stride 0), so the number may
     /// overflow. It then saturates, and an allocation of that size fails.
+    #[inline]
     pub fn numel(&self) -> usize {
-        if self.shape.contains(&0) {
-            return 0;
-        }
         self.shape.iter().fold(1, |n, &dim| n.saturating_mul(dim))
     }
 

@@ -66,6 +66,14 @@ impl<'py> Call<'py> {
         self.label = Some(label);
     }
 
+    /// The tensor of a `Tensor` object.
+    #[inline]
+    pub(crate) fn own<'a>(&mut self, object: &'a Bound<'py, PyAny>) -> Option<&'a Tensor> {
+        let tensor = object.cast::<PyTensor>().ok()?.get().inner();
+        self.saw(tensor);
+        Some(tensor)
+    }
+
     /// Whether an object is a plain number or list, which has no dtype of its own.
     pub(crate) fn is_untyped(object: &Bound<'py, PyAny>) -> bool {
         is_plain(object) && !is_scalar(object)
@@ -172,9 +180,8 @@ impl<'py> Call<'py> {
         arg: &'static str,
         object: &'a Bound<'py, PyAny>,
     ) -> PyResult<Arg<'a>> {
-        let tensor = if let Ok(tensor) = object.cast::<PyTensor>() {
-            self.saw(tensor.get().inner());
-            Arg::Borrowed(tensor.get().inner())
+        let tensor = if let Some(tensor) = self.own(object) {
+            Arg::Borrowed(tensor)
         } else if let Ok(array) = object.cast::<PyUntypedArray>() {
             Arg::Owned(self.shared(arg, array)?)
         } else {
@@ -238,6 +245,7 @@ impl<'py> Call<'py> {
     }
 
     /// Notes that an argument is a tensor.
+    #[inline]
     pub(crate) fn saw(&mut self, tensor: &Tensor) {
         self.any_tensor = true;
         self.on_gpu |= tensor.device() == Device::Gpu;
@@ -248,9 +256,8 @@ impl<'py> Call<'py> {
         arg: &'static str,
         object: &'a Bound<'py, PyAny>,
     ) -> PyResult<Came<'a, 'py>> {
-        if let Ok(tensor) = object.cast::<PyTensor>() {
-            self.saw(tensor.get().inner());
-            return Ok(Came::Typed(Arg::Borrowed(tensor.get().inner())));
+        if let Some(tensor) = self.own(object) {
+            return Ok(Came::Typed(Arg::Borrowed(tensor)));
         }
         if let Ok(array) = object.cast::<PyUntypedArray>() {
             return self.typed(arg, array).map(|tensor| Came::Typed(Arg::Owned(tensor)));

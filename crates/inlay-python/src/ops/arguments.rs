@@ -1,177 +1,244 @@
 //! The objects of a call as the values that its declaration asks for.
 
 use std::borrow::Cow;
+use std::mem::ManuallyDrop;
 
-use inlay::{ArgumentKind as Kind, Bounds, Error, Operation, Reduce, Returns, Value};
+use inlay::{Argument, ArgumentKind as Kind, Bounds, Error, Reduce, Returns, Value};
 use pyo3::Borrowed;
-use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
-use smallvec::SmallVec;
 
 use super::Object;
+use super::entry::Entry;
 use crate::convert::{Arg, Call};
 use crate::{device, dtype};
 
 /// Arguments of the operation that has the most.
 pub(super) const MOST: usize = 8;
 
-/// The values of the arguments up to the last that is given.
-pub(super) type Values<'a> = SmallVec<[Value<'a>; MOST]>;
+/// The objects of a call: one for each argument up to the last that is given.
+pub(super) type Objects<'a, 'py> = [Option<Borrowed<'a, 'py, PyAny>>];
 
-/// Converts the arguments into `values`: first those that are no tensors, since their conversion may run
-/// any Python code; then the tensors. Gives how many elements the call works on.
+/// The values of a call's arguments, and how many elements the call works on.
 ///
-/// The values are written where they stay: moving bytes that were just stored stalls on store forwarding.
-pub(super) fn values<'a, 'py>(
-    call: &mut Call<'py>,
-    operation: &'static Operation,
-    in_place: bool,
-    objects: &'a [Option<Borrowed<'_, 'py, PyAny>>],
-    values: &mut Values<'a>,
-) -> PyResult<usize> {
-    for (argument, object) in operation.arguments.iter().zip(objects) {
-        values.push(match object.as_deref() {
-            Some(object) if !argument.kind.has_tensors() => {
-                attribute(call, argument.name, argument.kind, object)?
-            }
-            _ => Value::Absent,
-        });
+/// Values are written into their slots and never moved: a load of bytes that were just stored in
+/// smaller parts stalls until the stores are done.
+pub(super) struct Values<'a> {
+    /// Eight drops take longer than a borrowed value, so values are dropped only if one owns memory.
+    slots: ManuallyDrop<[Value<'a>; MOST]>,
+    owns_memory: bool,
+    used: usize,
+    /// Elements of the largest tensor among the arguments.
+    largest: Option<usize>,
+    /// Elements of the shape that the arguments describe.
+    made: Option<usize>,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new() -> Self {
+        let slots = ManuallyDrop::new([const { Value::Absent }; MOST]);
+        Values { slots, owns_memory: false, used: 0, largest: None, made: None }
     }
-    // Where only required arguments are given, none lacks its companion.
-    let last = objects.len().checked_sub(1).map(|last| &operation.arguments[last]);
-    if let Some(advice) = &operation.advice
-        && last.is_some_and(|last| last.default.is_some())
-    {
-        let given = |name: &str| {
-            let mut named = operation.arguments.iter().zip(objects);
-            named.any(|(argument, object)| argument.name == name && object.is_some())
-        };
-        if given(advice.given) && !given(advice.without) {
-            let text = std::ffi::CString::new(advice.text)?;
-            PyErr::warn(call.py(), &call.py().get_type::<PyUserWarning>(), &text, 1)?;
+
+    /// Sets an argument that was absent.
+    #[inline(always)]
+    fn put(&mut self, k: usize, value: Value<'a>) {
+        self.owns_memory |= matches!(
+            value,
+            Value::Tensor(Arg::Owned(_)) | Value::Tensors(_) | Value::Ints(_) | Value::Bounds(_)
+        );
+        // Nothing is lost: an absent value has nothing to drop.
+        std::mem::forget(std::mem::replace(&mut self.slots[k], value));
+    }
+
+    #[inline(always)]
+    fn put_tensor(&mut self, k: usize, tensor: Arg<'a>) {
+        self.largest = self.largest.max(Some(tensor.numel()));
+        self.put(k, Value::Tensor(tensor));
+    }
+
+    /// Multiplies the number of elements of the described shape.
+    fn make(&mut self, size: i64) {
+        self.made = Some(self.made.unwrap_or(1).saturating_mul(size.max(0) as usize));
+    }
+
+    /// The values of the arguments up to the last that is given.
+    pub(super) fn given(&self) -> &[Value<'a>] {
+        &self.slots[..self.used]
+    }
+
+    /// An upper bound for the number of elements that the call works on.
+    pub(super) fn size(&self) -> usize {
+        self.largest.max(self.made).unwrap_or(usize::MAX)
+    }
+}
+
+impl Drop for Values<'_> {
+    fn drop(&mut self) {
+        if self.owns_memory {
+            let absent = ManuallyDrop::new([const { Value::Absent }; MOST]);
+            drop(ManuallyDrop::into_inner(std::mem::replace(&mut self.slots, absent)));
         }
     }
-    tensors(call, operation, in_place, objects, values)?;
-    if operation.returns == Returns::Tensor {
-        call.make_tensor();
-    }
-    Ok(size(operation, values))
 }
 
-/// Puts a tensor into its place, where nothing was that has to be dropped.
-#[inline(always)]
-fn put<'a>(values: &mut Values<'a>, k: usize, tensor: Arg<'a>) {
-    std::mem::forget(std::mem::replace(&mut values[k], Value::Tensor(tensor)));
-}
-
-fn tensors<'a, 'py>(
+/// Converts the objects of a call into `values`. Attributes come first, because their conversion may
+/// run any Python code, which could change the memory of an array. The tensors follow.
+pub(super) fn convert<'a, 'py>(
     call: &mut Call<'py>,
-    operation: &'static Operation,
-    in_place: bool,
-    objects: &'a [Option<Borrowed<'_, 'py, PyAny>>],
+    entry: &Entry,
+    objects: &'a Objects<'_, 'py>,
     values: &mut Values<'a>,
 ) -> PyResult<()> {
-    let mut first = None;
-    for (k, (argument, object)) in operation.arguments.iter().zip(objects).enumerate() {
-        let (arg, Some(object)) = (argument.name, object.as_deref()) else { continue };
-        let tensor = match argument.kind {
-            Kind::Tensor if k == 0 && in_place => call.target(arg, object)?,
-            Kind::Tensor => call.array(arg, object)?,
-            Kind::Index => call.index(arg, object)?,
-            Kind::Mask => call.mask(arg, object)?,
-            Kind::Like => match first {
-                Some(like) => call.values(arg, object, like)?,
-                None => call.array(arg, object)?,
-            },
-            Kind::Operand if matches!(values[k], Value::Absent) => {
-                return operands(call, operation, k, objects, values);
+    let arguments = entry.operation.arguments;
+    values.used = objects.len();
+    for (k, object) in objects.iter().enumerate() {
+        if let Some(object) = object.as_deref()
+            && !arguments[k].kind.has_tensors()
+        {
+            attribute(call, &arguments[k], object, values, k)?;
+        }
+    }
+    // A number of columns that is left out is that of the rows.
+    if arguments.get(1).is_some_and(|columns| columns.kind == Kind::Extent)
+        && matches!(values.slots[1], Value::Absent)
+    {
+        values.made = values.made.map(|rows| rows.saturating_mul(rows));
+    }
+    entry.advise(call.py(), objects)?;
+    for (k, object) in objects.iter().enumerate() {
+        if let Some(object) = object.as_deref()
+            && arguments[k].kind.has_tensors()
+        {
+            let is_target = k == 0 && entry.in_place;
+            match call.own(object).filter(|_| arguments[k].kind.is_tensor() && !is_target) {
+                Some(tensor) => values.put_tensor(k, Arg::Borrowed(tensor)),
+                None => converted(call, arguments, is_target, objects, k, values)?,
             }
-            Kind::Tensors => {
-                values[k] = list(call, arg, object, "a list or tuple of tensors", Call::array)?;
-                continue;
-            }
-            Kind::Indices => {
-                values[k] = list(call, arg, object, "a tuple or list of tensors", Call::index)?;
-                continue;
-            }
-            _ => continue,
-        };
-        first.get_or_insert(tensor.dtype());
-        put(values, k, tensor);
+        }
+    }
+    match entry.operation.returns {
+        Returns::Tensor => call.make_tensor(),
+        // A view costs the same at any size.
+        Returns::View => (values.largest, values.made) = (Some(0), None),
+        _ => {}
     }
     Ok(())
 }
 
-/// Two tensors of one dtype, the second of which is the next argument: a plain number or list beside a
-/// tensor or array takes its dtype.
-fn operands<'a, 'py>(
+/// Converts tensor argument `k`: an array, a list, a number, a list of tensors, or the target of a
+/// write.
+fn converted<'a, 'py>(
     call: &mut Call<'py>,
-    operation: &'static Operation,
+    arguments: &'static [Argument],
+    is_target: bool,
+    objects: &'a Objects<'_, 'py>,
     k: usize,
-    objects: &'a [Option<Borrowed<'_, 'py, PyAny>>],
     values: &mut Values<'a>,
 ) -> PyResult<()> {
-    let (Some(x), Some(y)) = (objects[k].as_deref(), objects[k + 1].as_deref()) else {
+    let (Argument { name, kind, .. }, Some(object)) = (arguments[k], objects[k].as_deref()) else {
         return Ok(());
     };
-    let [x_name, y_name] = [k, k + 1].map(|k| operation.arguments[k].name);
-    if Call::is_untyped(x) && !Call::is_untyped(y) {
-        let y = call.array(y_name, y)?;
-        let x = call.values(x_name, x, y.dtype())?;
-        put(values, k, x);
-        put(values, k + 1, y);
-    } else {
-        let x = call.array(x_name, x)?;
-        let y = call.values(y_name, y, x.dtype())?;
-        put(values, k, x);
-        put(values, k + 1, y);
-    }
+    let dtype_of = |values: &Values<'a>, k: usize| match &values.slots[k] {
+        Value::Tensor(tensor) => Some(tensor.dtype()),
+        _ => None,
+    };
+    let tensor = match kind {
+        Kind::Tensor if is_target => call.target(name, object)?,
+        Kind::Index => call.index(name, object)?,
+        Kind::Mask => call.mask(name, object)?,
+        Kind::Like => match (0..k).find_map(|k| dtype_of(values, k)) {
+            Some(dtype) => call.values(name, object, dtype)?,
+            None => call.array(name, object)?,
+        },
+        // The first of two operands. A plain number or list takes the dtype of the second.
+        Kind::Operand if arguments.get(k + 1).is_some_and(|next| next.kind == kind) => {
+            let other = objects.get(k + 1).and_then(|other| other.as_deref());
+            match other.filter(|other| Call::is_untyped(object) && !Call::is_untyped(other)) {
+                Some(other) => {
+                    let other = call.array(arguments[k + 1].name, other)?;
+                    call.values(name, object, other.dtype())?
+                }
+                None => call.array(name, object)?,
+            }
+        }
+        Kind::Operand => match dtype_of(values, k - 1) {
+            Some(dtype) => call.values(name, object, dtype)?,
+            None => call.array(name, object)?,
+        },
+        Kind::Tensors | Kind::Indices => {
+            let tensors = match kind {
+                Kind::Tensors => list(call, name, object, "a list or tuple of tensors", Call::array),
+                _ => list(call, name, object, "a tuple or list of tensors", Call::index),
+            }?;
+            let size = tensors.iter().map(|tensor| tensor.numel()).fold(0, usize::saturating_add);
+            values.largest = values.largest.max(Some(size));
+            values.put(k, Value::Tensors(tensors));
+            return Ok(());
+        }
+        _ => call.array(name, object)?,
+    };
+    values.put_tensor(k, tensor);
     Ok(())
 }
 
-/// A list of tensors, each brought in by `bring`.
+/// Converts a list of tensors, each of them by `convert`.
 fn list<'a, 'py>(
     call: &mut Call<'py>,
     arg: &'static str,
     object: Object<'a, 'py>,
     expected: &str,
-    bring: impl for<'o> Fn(&mut Call<'py>, &'static str, &'o Bound<'py, PyAny>) -> PyResult<Arg<'o>>,
-) -> PyResult<Value<'a>> {
+    convert: impl for<'o> Fn(
+        &mut Call<'py>,
+        &'static str,
+        &'o Bound<'py, PyAny>,
+    ) -> PyResult<Arg<'o>>,
+) -> PyResult<Vec<Arg<'a>>> {
     if !Call::is_list(object) {
         return Err(call.expected(arg, object, expected));
     }
     let items = Call::items(object)?;
-    let tensors = items.iter().map(|item| Ok(Cow::Owned(bring(call, arg, item)?.into_owned())));
-    tensors.collect::<PyResult<Vec<_>>>().map(Value::Tensors)
+    items.iter().map(|item| Ok(Cow::Owned(convert(call, arg, item)?.into_owned()))).collect()
 }
 
-/// The value of an argument that is no tensor.
+/// Converts an argument that is not a tensor.
 fn attribute<'py>(
     call: &mut Call<'py>,
-    arg: &'static str,
-    kind: Kind,
+    &Argument { name: arg, kind, .. }: &Argument,
     object: Object<'_, 'py>,
-) -> PyResult<Value<'static>> {
-    Ok(match kind {
-        Kind::Int | Kind::Extent => Value::Int(call.integer(arg, object)?),
-        Kind::Bound => Value::Int(call.bound(arg, object)?),
-        Kind::Flag => Value::Flag(call.flag(arg, object)?),
-        Kind::Reduce => Value::Reduce(reduce(call, arg, object, "")?),
-        Kind::ReduceOrAssign => Value::Reduce(reduce(call, arg, object, "assign")?),
-        Kind::Axes | Kind::Ints => Value::Ints(call.integers(arg, object)?),
-        Kind::Sizes => Value::Ints(call.sizes(arg, object)?),
-        Kind::AxisList => Value::Bounds(axes(call, arg, object)?),
-        Kind::BoundList => Value::Bounds(bounds(call, arg, object)?),
-        Kind::DType => Value::DType(dtype::parse(call.op(), object)?),
-        Kind::Device => Value::Device(device::parse(call.op(), object)?),
-        Kind::Scalar => Value::Scalar(call.scalar(arg, object)?),
-        Kind::Label => {
-            call.name(object)?;
-            Value::Absent
+    values: &mut Values<'_>,
+    k: usize,
+) -> PyResult<()> {
+    // Each arm writes its own value, so that none is moved.
+    match kind {
+        Kind::Int => values.put(k, Value::Int(call.integer(arg, object)?)),
+        Kind::Extent => {
+            let extent = call.integer(arg, object)?;
+            values.make(extent);
+            values.put(k, Value::Int(extent));
         }
+        Kind::Bound => values.put(k, Value::Int(call.bound(arg, object)?)),
+        Kind::Flag => values.put(k, Value::Flag(call.flag(arg, object)?)),
+        Kind::Reduce => values.put(k, Value::Reduce(reduce(call, arg, object, "")?)),
+        Kind::ReduceOrAssign => {
+            values.put(k, Value::Reduce(reduce(call, arg, object, "assign")?));
+        }
+        Kind::Axes | Kind::Ints => values.put(k, Value::Ints(call.integers(arg, object)?)),
+        Kind::Sizes => {
+            let sizes = call.sizes(arg, object)?;
+            values.make(1);
+            sizes.iter().for_each(|&size| values.make(size));
+            values.put(k, Value::Ints(sizes));
+        }
+        Kind::AxisList => values.put(k, Value::Bounds(axes(call, arg, object)?)),
+        Kind::BoundList => values.put(k, Value::Bounds(bounds(call, arg, object)?)),
+        Kind::DType => values.put(k, Value::DType(dtype::parse(call.op(), object)?)),
+        Kind::Device => values.put(k, Value::Device(device::parse(call.op(), object)?)),
+        Kind::Scalar => values.put(k, Value::Scalar(call.scalar(arg, object)?)),
+        Kind::Label => call.name(object)?,
         kind => unreachable!("{kind:?} is converted with the tensors"),
-    })
+    }
+    Ok(())
 }
 
 /// The reduction of a name, or `None` for `other`.
@@ -213,39 +280,4 @@ fn bounds<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> 
     };
     let items = Call::items(object)?.iter().map(bound).collect::<PyResult<Vec<_>>>()?;
     Ok(Bounds::List(items))
-}
-
-/// How many elements a call works on at the most: those of its largest tensor, or of the shape that it
-/// makes. A view costs nothing.
-fn size(operation: &Operation, given: &[Value<'_>]) -> usize {
-    if operation.returns == Returns::View {
-        return 0;
-    }
-    let (mut largest, mut made) = (None, None::<usize>);
-    let mut last = 0;
-    for (argument, value) in operation.arguments.iter().zip(given) {
-        match (argument.kind, value) {
-            (_, Value::Tensor(tensor)) => largest = largest.max(Some(tensor.numel())),
-            (_, Value::Tensors(tensors)) => {
-                let sizes = tensors.iter().map(|tensor| tensor.numel());
-                let all = sizes.fold(0, usize::saturating_add);
-                largest = largest.max(Some(all));
-            }
-            (Kind::Sizes, Value::Ints(sizes)) => {
-                made =
-                    Some(sizes.iter().fold(1, |n, &size| n.saturating_mul(size.max(0) as usize)));
-            }
-            (Kind::Extent, Value::Int(extent)) => {
-                last = (*extent).max(0) as usize;
-                made = Some(made.unwrap_or(1).saturating_mul(last));
-            }
-            _ => {}
-        }
-    }
-    // A number of columns that is left out is that of the rows.
-    let columns = operation.arguments.get(1).is_some_and(|argument| argument.kind == Kind::Extent);
-    if columns && !matches!(given.get(1), Some(Value::Int(_))) {
-        made = made.map(|rows| rows.saturating_mul(last));
-    }
-    largest.max(made).unwrap_or(usize::MAX)
 }

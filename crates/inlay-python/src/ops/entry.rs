@@ -12,26 +12,29 @@ use std::ptr;
 use std::sync::OnceLock;
 
 use inlay::{Operation, operations};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi;
 use pyo3::impl_::trampoline::{MethodDef, fastcall_cfunction_with_keywords as trampoline};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use pyo3::{Borrowed, intern};
 
-use super::arguments::MOST;
+use super::arguments::{MOST, Objects};
 use crate::tensor::PyTensor;
 
 /// What a C function calls.
-struct Entry {
-    operation: &'static Operation,
-    in_place: bool,
+pub(super) struct Entry {
+    pub(super) operation: &'static Operation,
+    pub(super) in_place: bool,
     /// The names of the arguments, interned: most keywords are these very objects.
     names: Vec<Py<PyString>>,
     /// How many arguments may come by position.
     positional: usize,
     /// How many have no default; they come first.
     required: usize,
+    /// Places of the two arguments of which the first means nothing without the second, and a
+    /// warning that says so.
+    advice: Option<(usize, usize, CString)>,
 }
 
 static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
@@ -110,7 +113,7 @@ unsafe fn enter<'py>(
         }
         entry.sort_out(py, usize::from(own), count, given, keywords, &mut objects)?
     };
-    super::call(py, entry.operation, entry.in_place, &objects[..used]).map(Bound::into_ptr)
+    super::call(py, entry, &objects[..used]).map(Bound::into_ptr)
 }
 
 fn not_ready() -> PyErr {
@@ -160,6 +163,18 @@ impl Entry {
             }
         }
         Ok(used)
+    }
+
+    /// Warns about an argument that means nothing without another one, which is absent.
+    #[inline]
+    pub(super) fn advise(&self, py: Python<'_>, objects: &Objects<'_, '_>) -> PyResult<()> {
+        let given = |place: usize| objects.get(place).is_some_and(Option::is_some);
+        match &self.advice {
+            Some((first, second, text)) if given(*first) && !given(*second) => {
+                PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn twice(&self, place: usize) -> PyErr {
@@ -270,7 +285,12 @@ fn entries(py: Python<'_>) -> Vec<Entry> {
         let positional = arguments.iter().filter(|argument| !argument.keyword_only).count();
         let required = arguments.iter().take_while(|argument| argument.default.is_none()).count();
         let names = arguments.iter().map(|argument| name(argument.name)).collect();
-        Entry { operation, in_place, names, positional, required }
+        let place = |name| arguments.iter().position(|argument| argument.name == name);
+        let advice = operation.advice.and_then(|advice| {
+            let text = CString::new(advice.text).ok()?;
+            Some((place(advice.given)?, place(advice.without)?, text))
+        });
+        Entry { operation, in_place, names, positional, required, advice }
     };
     both.map(entry).collect()
 }

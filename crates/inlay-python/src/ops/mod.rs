@@ -10,10 +10,10 @@ mod item;
 mod operators;
 mod table;
 
-use inlay::Operation;
-use pyo3::Borrowed;
 use pyo3::prelude::*;
 
+use self::arguments::{Objects, Values};
+use self::entry::Entry;
 use crate::convert::Call;
 
 /// An argument that is there.
@@ -23,20 +23,15 @@ type Maybe<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// What Python gets.
 type Given<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// Calls an operation, or its twin, with the objects of its arguments, in order; the last ones may be
-/// left out.
-fn call<'py>(
-    py: Python<'py>,
-    operation: &'static Operation,
-    in_place: bool,
-    objects: &[Option<Borrowed<'_, 'py, PyAny>>],
-) -> Given<'py> {
-    let mut call = Call::new(py, operation.name);
-    let mut values = arguments::Values::new();
-    let size = arguments::values(&mut call, operation, in_place, objects, &mut values)?;
-    let result = call.run(size, || operation.call_bound(in_place, &values))?;
+/// Calls an operation, or its in-place twin, with the objects of its arguments.
+fn call<'py>(py: Python<'py>, entry: &Entry, objects: &Objects<'_, 'py>) -> Given<'py> {
+    let mut call = Call::new(py, entry.operation.name);
+    let mut values = Values::new();
+    arguments::convert(&mut call, entry, objects, &mut values)?;
+    let run = || entry.operation.call_bound(entry.in_place, values.given());
+    let result = call.run(values.size(), run)?;
     match objects.first() {
-        Some(Some(target)) if in_place => Ok((**target).clone()),
+        Some(Some(target)) if entry.in_place => Ok((**target).clone()),
         _ => call.give(result),
     }
 }
