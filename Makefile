@@ -14,6 +14,8 @@ NEW_WHEEL ?=
 BASE_DIST = $(BENCH)/dist/$(shell git rev-parse --verify --short=12 '$(BASE)^{commit}')
 
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.wgsl' -o -name Cargo.toml)
+# Files that a macro names as modules. `cargo fmt` does not see them.
+IN_MACROS := --edition 2024 $(wildcard crates/inlay/src/ops/*.rs)
 PACKAGE := $(shell find python/inlay -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
 # Where Vulkan's loader looks for drivers; other systems bring theirs.
@@ -65,6 +67,7 @@ sweep: ## Show where the strategies of each threshold cross on this machine; ONL
 
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	cargo fmt --all --check
+	rustfmt --check $(IN_MACROS)
 	cargo clippy --workspace --all-targets --features inlay/gpu,inlay-python/gpu -- -D warnings
 	cargo clippy -p inlay --all-targets -- -D warnings
 	$(BIN)/ruff check
@@ -78,6 +81,7 @@ stubs: $(VENV)/.inlay ## Write the type stubs and lists of names that follow fro
 
 format: $(VENV)/.tools ## Format the code, and fix the lints that can be fixed
 	cargo fmt --all
+	rustfmt $(IN_MACROS)
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

@@ -6,12 +6,12 @@ use inlay_core::{Arithmetic, DType, Error, Kind, Meta, Result};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{common, stretch};
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule, Saves};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::tape::is_grad_enabled;
+use crate::tape::{Grads, Rule, Saves};
 use crate::{Item, Tensor, device};
 
 declare! {

@@ -4,8 +4,8 @@ use inlay_core::{Comparison, DType, Error, Kind, Meta, Result};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{common, stretch};
-use crate::declare::{Operation, declare};
 use crate::array::Array;
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};

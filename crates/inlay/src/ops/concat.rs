@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::block::Block;
 use super::names::Caller;
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{AnyInputs, Inferred, Op, Out};
+use crate::tape::{Grads, Rule};
 use crate::{Tensor, device};
 
 declare! {

@@ -111,10 +111,7 @@ impl Tensor {
 }
 
 /// Makes a tensor on `device`, or on the current device without one.
-pub(super) fn on(
-    device: Option<Device>,
-    make: impl FnOnce() -> Result<Tensor>,
-) -> Result<Tensor> {
+pub(super) fn on(device: Option<Device>, make: impl FnOnce() -> Result<Tensor>) -> Result<Tensor> {
     with_device(device.unwrap_or_else(current_device), make)?
 }
 

@@ -139,7 +139,10 @@ impl Flat {
         values.meta().expect_dtype_of(op, arg, &x.meta(), "x")?;
         let mut whole = self.shape.clone();
         whole.extend_from_slice(&x.dims()[self.axes..]);
-        values.beside(op, arg, x, "x")?.stretched_for(operation, arg, &whole)?.merged(0, self.shape.len())
+        values
+            .beside(op, arg, x, "x")?
+            .stretched_for(operation, arg, &whole)?
+            .merged(0, self.shape.len())
     }
 }
 

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::broadcast::{expect_single, stretch};
 use super::index_select::expect_vector_index;
 use super::masked_fill::Fill;
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule, Saves};
+use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule, Saves};
 use crate::{Tensor, device};
 
 declare! {
@@ -52,7 +52,12 @@ impl Op for IndexFill {
         Inferred::new(x.clone(), axis)
     }
 
-    fn run(&self, [x, index, value]: &[&Array; 3], inferred: &Inferred<usize>, out: Out) -> Result<Array> {
+    fn run(
+        &self,
+        [x, index, value]: &[&Array; 3],
+        inferred: &Inferred<usize>,
+        out: Out,
+    ) -> Result<Array> {
         let op = self.name();
         let axis = inferred.found;
         let shape = resized(x.shape(), axis, index.layout.numel());

@@ -4,11 +4,11 @@ use inlay_core::{Error, Meta, Reduce, Result, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
 use super::names::Caller;
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule, Saves};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule, Saves};
 use crate::{Scatter, Tensor, device};
 
 declare! {
@@ -57,7 +57,12 @@ impl Op for IndexSelect {
         Inferred::new(x.with_shape(shape), axis)
     }
 
-    fn run(&self, [x, index]: &[&Array; 2], inferred: &Inferred<usize>, _out: Out) -> Result<Array> {
+    fn run(
+        &self,
+        [x, index]: &[&Array; 2],
+        inferred: &Inferred<usize>,
+        _out: Out,
+    ) -> Result<Array> {
         let op = self.name();
         let axis = inferred.found;
         let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;

@@ -4,11 +4,11 @@ use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{expect_mask_for, stretch};
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule, Saves};
+use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule, Saves};
 use crate::{Tensor, device};
 
 declare! {

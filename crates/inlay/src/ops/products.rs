@@ -4,11 +4,11 @@ use inlay_core::{DType, Dim, Error, Kind, Meta, Reduce, Result, expect_shape};
 use serde::{Deserialize, Serialize};
 
 use super::scan::Chain;
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::is_grad_enabled;
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::is_grad_enabled;
 use crate::{Scatter, Tensor, device};
 
 declare! {
@@ -95,7 +95,12 @@ impl Op for Products {
         Inferred::only(if self.of == Of::All { g.clone() } else { x.clone() })
     }
 
-    fn run(&self, [g, x, index, first]: &[&Array; 4], _: &Inferred<()>, _out: Out) -> Result<Array> {
+    fn run(
+        &self,
+        [g, x, index, first]: &[&Array; 4],
+        _: &Inferred<()>,
+        _out: Out,
+    ) -> Result<Array> {
         let places = g.shape()[self.axis];
         let positions = device::positions(self.name(), "index", index, self.axis, places)?;
         let to = if self.of == Of::All { g } else { x }.new_like(self.name())?;

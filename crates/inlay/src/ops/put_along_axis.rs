@@ -13,11 +13,11 @@ use super::flat::checked_index;
 use super::scatter::expect_defined;
 use super::scatter_grad::{Along, Made, Scattered, reads};
 use super::take_along_axis::index_shape;
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule, Saves};
+use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule, Saves};
 use crate::{Tensor, device};
 
 declare! {
@@ -126,7 +126,12 @@ impl Op for PutAlongAxis {
         Inferred::new(x.clone(), axis)
     }
 
-    fn run(&self, [x, index, values]: &[&Array; 3], inferred: &Inferred<usize>, out: Out) -> Result<Array> {
+    fn run(
+        &self,
+        [x, index, values]: &[&Array; 3],
+        inferred: &Inferred<usize>,
+        out: Out,
+    ) -> Result<Array> {
         let op = self.name();
         let axis = inferred.found;
         let shape = if self.broadcast { x.shape() } else { index.shape() };

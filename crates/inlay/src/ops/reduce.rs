@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::products::factors_gradient;
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule, Saves};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule, Saves};
 use crate::{Tensor, device};
 
 declare! {

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::block::Block;
-use crate::declare::{Operation, declare};
 use crate::array::{Array, known};
-use crate::tape::{Grads, Rule, Saves};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule, Saves};
 use crate::{Tensor, device};
 
 declare! {

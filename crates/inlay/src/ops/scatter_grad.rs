@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::products::{base_gradient, factors_gradient};
-use crate::declare::{Operation, declare};
 use crate::array::Array;
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{PutAlongAxis, Scatter, Tensor, device};

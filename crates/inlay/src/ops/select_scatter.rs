@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 
 use super::region::{Region, WriteRegion};
 use super::slice_scatter::rest;
-use crate::array::known;
 use crate::Tensor;
+use crate::array::known;
 use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
 

@@ -4,11 +4,11 @@ use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, axis_of};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::declare::{Operation, declare};
 use crate::array::{Array, sizes};
-use crate::tape::{Grads, Rule};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule};
 use crate::{Tensor, device};
 
 declare! {
@@ -226,7 +226,12 @@ impl Op for Transpose {
         Inferred::new(x.with_shape(shape), axes)
     }
 
-    fn run(&self, [x]: &[&Array; 1], inferred: &Inferred<SmallVec<[usize; 6]>>, _out: Out) -> Result<Array> {
+    fn run(
+        &self,
+        [x]: &[&Array; 1],
+        inferred: &Inferred<SmallVec<[usize; 6]>>,
+        _out: Out,
+    ) -> Result<Array> {
         Ok(x.with_layout(x.layout.transpose(&inferred.found)))
     }
 

@@ -7,11 +7,11 @@ use smallvec::smallvec;
 
 use super::create::ARANGE;
 use super::shape::as_many;
-use crate::declare::{Operation, declare};
 use crate::array::{Array, known};
-use crate::tape::Rule;
+use crate::declare::{Operation, declare};
 use crate::funnel::apply_beside;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::Rule;
 use crate::{Scalar, Tensor, device};
 
 declare! {

@@ -9,11 +9,11 @@ use smallvec::SmallVec;
 use super::broadcast::{expect_stretch, stretch};
 use super::names::{Caller, Word};
 use super::shape::{as_many, reshaped};
-use crate::declare::{Operation, declare};
 use crate::array::{Array, sizes};
-use crate::tape::{Grads, Rule};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule};
 use crate::{Tensor, device};
 
 declare! {

@@ -3,11 +3,11 @@
 use inlay_core::{Dim, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule, Saves};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule, Saves};
 use crate::{PutAlongAxis, Tensor, device};
 
 declare! {
@@ -76,7 +76,12 @@ impl Op for TakeAlongAxis {
         Inferred::new(x.with_shape(shape), axis)
     }
 
-    fn run(&self, [x, index]: &[&Array; 2], inferred: &Inferred<usize>, _out: Out) -> Result<Array> {
+    fn run(
+        &self,
+        [x, index]: &[&Array; 2],
+        inferred: &Inferred<usize>,
+        _out: Out,
+    ) -> Result<Array> {
         let op = self.name();
         let axis = inferred.found;
         let shape = if self.broadcast { x.shape() } else { index.shape() };

@@ -2,11 +2,11 @@
 
 use inlay_core::{Error, Meta, Result};
 
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule};
 use crate::{Device, Tensor, device};
 
 declare! {

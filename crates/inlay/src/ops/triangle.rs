@@ -3,11 +3,11 @@
 use inlay_core::{Meta, Result, Triangle};
 use serde::{Deserialize, Serialize};
 
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule};
 use crate::{Tensor, device};
 
 declare! {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::create::on;
-use crate::declare::{Operation, declare};
 use crate::array::{Array, sizes};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::{Tensor, device};
@@ -122,7 +122,12 @@ impl Op for TriangleIndices {
         Inferred::new(Meta { dtype: self.dtype, shape }, (rows, cols))
     }
 
-    fn run(&self, _: &[&Array; 0], inferred: &Inferred<(usize, usize)>, _out: Out) -> Result<Array> {
+    fn run(
+        &self,
+        _: &[&Array; 0],
+        inferred: &Inferred<(usize, usize)>,
+        _out: Out,
+    ) -> Result<Array> {
         let to = Array::new(self.name(), self.dtype, &sizes(&inferred.meta.shape))?;
         device::triangle_indices(&to, self.triangle, inferred.found, self.offset)?;
         Ok(to)

@@ -4,11 +4,11 @@ use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{common, stretch};
-use crate::declare::{Operation, declare};
 use crate::array::Array;
-use crate::tape::{Grads, Rule, Saves};
+use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule, Saves};
 use crate::{Tensor, device};
 
 declare! {
@@ -48,7 +48,12 @@ impl Op for Where {
         }
     }
 
-    fn run(&self, [condition, x, y]: &[&Array; 3], inferred: &Inferred<()>, _out: Out) -> Result<Array> {
+    fn run(
+        &self,
+        [condition, x, y]: &[&Array; 3],
+        inferred: &Inferred<()>,
+        _out: Out,
+    ) -> Result<Array> {
         let op = self.name();
         let to = x.fresh(op, &inferred.meta)?;
         let condition = stretch(op, "condition", condition, to.shape())?;
