@@ -1,6 +1,7 @@
-//! The fifteen element types: how they are stored, added, multiplied, compared and divided. Every
-//! bit pattern is a valid value of each of these types. So kernels may read an element from any
-//! readable memory; they use unaligned reads, because foreign arrays need not be aligned.
+//! The fifteen element types: how they are stored, added, multiplied, compared and divided.
+//!
+//! Every bit pattern is a valid value of each of these types. So kernels may read an element from
+//! any readable memory; they use unaligned reads, because foreign arrays need not be aligned.
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
@@ -29,8 +30,10 @@ impl Bool8 {
     }
 }
 
-/// A Rust type that is the element type of a tensor. The `unsafe` code of the kernels assumes that
-/// `Stored` has the size of the dtype. So the trait is sealed, and no other crate can implement it:
+/// A Rust type that is the element type of a tensor.
+///
+/// The `unsafe` code of the kernels assumes that `Stored` has the size of the dtype. So the trait
+/// is sealed, and no other crate can implement it:
 ///
 /// ```compile_fail,E0277
 /// #[derive(Clone, Copy)]

@@ -11,6 +11,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 struct Unaligned<T: Copy>(T);
 
 /// Loads a value exactly once, at any alignment, so that a check and the use see the same value.
+///
 /// The load is volatile, so the compiler neither repeats it nor merges it into a vector load. A
 /// loop that should be vectorized copies the values first, calls [`settle`], and checks the copy.
 ///

@@ -1,6 +1,8 @@
-//! Copies by non-temporal stores, for results that the caches can't hold. An ordinary store first
-//! reads the cache line that it overwrites. A non-temporal store does not, which saves a third of
-//! the memory traffic of a copy. But the result is not in a cache afterwards.
+//! Copies by non-temporal stores, for results that the caches can't hold.
+//!
+//! An ordinary store first reads the cache line that it overwrites. A non-temporal store does not,
+//! which saves a third of the memory traffic of a copy. But the result is not in a cache
+//! afterwards.
 
 use crate::arch::stream_lines;
 pub(crate) use crate::arch::{LINE, fence};

@@ -1,7 +1,9 @@
-//! The thread pool, and how work is split among threads. The pool is built on first use and rebuilt
-//! when the number of threads changes. A forked child abandons the pool, because its threads exist
-//! only in the parent. If another thread holds the lock of the pool, the caller does all of its
-//! work alone. Results never depend on the number of threads.
+//! The thread pool, and how work is split among threads.
+//!
+//! The pool is built on first use and rebuilt when the number of threads changes. A forked child
+//! abandons the pool, because its threads exist only in the parent. If another thread holds the
+//! lock of the pool, the caller does all of its work alone. Results never depend on the number of
+//! threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

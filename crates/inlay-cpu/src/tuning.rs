@@ -1,7 +1,9 @@
-//! The thresholds between strategies, which tests and `make sweep` can change. No threshold changes
-//! a result. The measurement behind each value is given in parentheses, and `make sweep` repeats
-//! the measurements on the current machine. Unless stated otherwise, measurements were made in
-//! November 2026 on two cores of an AMD EPYC (Zen 4) with caches of 32 KiB, 1 MiB and 32 MiB.
+//! The thresholds between strategies, which tests and `make sweep` can change.
+//!
+//! No threshold changes a result. The measurement behind each value is given in parentheses, and
+//! `make sweep` repeats the measurements on the current machine. Unless stated otherwise,
+//! measurements were made in November 2026 on two cores of an AMD EPYC (Zen 4) with caches of 32
+//! KiB, 1 MiB and 32 MiB.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

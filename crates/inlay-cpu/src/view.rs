@@ -1,4 +1,5 @@
 //! Views: a layout and a dtype over locked bytes. The bounds of every view were checked.
+//!
 //! A [`Src`] is like `&[T]`: it may be copied. A [`Dst`] is like `&mut [T]`: it is exclusive.
 
 use std::marker::PhantomData;
@@ -32,9 +33,10 @@ pub struct Src<'a> {
 }
 
 /// A view of elements that may be written. No two elements overlap, and nothing else can access
-/// them for `'a`. A destination is neither `Copy` nor `Clone`. A kernel takes it by value, so a
-/// second destination of the same bytes can be made only after the first one is consumed or
-/// dropped.
+/// them for `'a`.
+///
+/// A destination is neither `Copy` nor `Clone`. A kernel takes it by value, so a second destination
+/// of the same bytes can be made only after the first one is consumed or dropped.
 ///
 /// ```compile_fail,E0382
 /// # use inlay_core::{DType, Layout};
@@ -48,9 +50,10 @@ pub struct Src<'a> {
 /// ```
 pub struct Dst<'a>(Target<'a>);
 
-/// A [`Dst`] inside of a kernel: a pointer that the kernel passes to its threads. It is `Copy`, so
-/// it does not guarantee exclusive access. Each `unsafe` block that writes through it says why no
-/// other thread accesses the same elements.
+/// A [`Dst`] inside of a kernel: a pointer that the kernel passes to its threads.
+///
+/// It is `Copy`, so it does not guarantee exclusive access. Each `unsafe` block that writes through
+/// it says why no other thread accesses the same elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     origin: *mut u8,

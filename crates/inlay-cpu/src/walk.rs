@@ -1,10 +1,12 @@
 //! Iterates over N layouts of one shape together, in runs of equally spaced elements.
 //!
 //! Neighbouring dimensions that are contiguous in all of the layouts are merged, so that contiguous
-//! tensors are a single run whatever their rank. The `unsafe` code of the kernels relies on these
-//! guarantees. The constructors panic unless the layouts have one shape. Every offset of a run is
-//! that of an element of its layout, if the range of positions ends at or below [`Walk::len`].
-//! Disjoint ranges of positions have disjoint elements.
+//! tensors are a single run whatever their rank.
+//!
+//! The `unsafe` code of the kernels relies on these guarantees. The constructors panic unless the
+//! layouts have one shape. Every offset of a run is that of an element of its layout, if the range
+//! of positions ends at or below [`Walk::len`]. Disjoint ranges of positions have disjoint
+//! elements.
 
 use std::ops::Range;
 

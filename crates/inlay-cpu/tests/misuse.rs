@@ -1,6 +1,7 @@
 //! Checks that safe code can't make a kernel access memory outside of its views: a call whose
-//! arguments don't fit together panics. The doctests of `Dst`, `WriteGuard` and `Element` show what
-//! the compiler refuses.
+//! arguments don't fit together panics.
+//!
+//! The doctests of `Dst`, `WriteGuard` and `Element` show what the compiler refuses.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,15 +1,19 @@
 //! All code that depends on the processor: detection of vector instructions, the code that uses
-//! them, and the sizes of the caches. No code outside of this directory detects or enables a
-//! processor feature or calls an intrinsic. A kernel uses vector instructions in one of three ways:
+//! them, and the sizes of the caches.
+//!
+//! No code outside of this directory detects or enables a processor feature or calls an intrinsic.
+//! A kernel uses vector instructions in one of three ways:
+//!
 //! * A loop that the compiler vectorizes implements [`Loop`] and runs through [`dispatch`]. It is
 //!   compiled once per [`Simd`] token, and `dispatch` picks the highest level that the machine has.
 //! * An algorithm that exists only for some levels is a function whose result tells how much of the
 //!   work it did ([`Word::expand`], [`list_owned`]). The kernel has portable code for the rest.
 //! * A short primitive ([`prefetch_first`], [`stream_lines`], [`pack`], ...) uses only instructions
-//!   that every processor of the architecture has, so it is chosen at compile time. To support
-//!   another architecture, add a module beside [`portable`] with the same functions, and its levels
-//!   and tokens. The portable functions are compiled on every architecture, and tests compare some
-//!   of them with the native ones.
+//!   that every processor of the architecture has, so it is chosen at compile time.
+//!
+//! To support another architecture, add a module beside [`portable`] with the same functions, and
+//! its levels and tokens. The portable functions are compiled on every architecture, and tests
+//! compare some of them with the native ones.
 
 use std::ops::Range;
 

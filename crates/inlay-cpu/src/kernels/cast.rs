@@ -11,10 +11,11 @@ use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
 
-/// Converts every element of `src` to the dtype of `dst` and writes it to the same index. A float
-/// that becomes an integer is truncated and saturates, and NaN becomes 0. Integers wrap. Every
-/// number other than 0 becomes true. Callers convert complex numbers only to complex numbers or
-/// bools.
+/// Converts every element of `src` to the dtype of `dst` and writes it to the same index.
+///
+/// A float that becomes an integer is truncated and saturates, and NaN becomes 0. Integers wrap.
+/// Every number other than 0 becomes true. Callers convert complex numbers only to complex numbers
+/// or bools.
 ///
 /// # Panics
 /// When the views overlap or differ in shape.

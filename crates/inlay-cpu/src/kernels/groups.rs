@@ -1,7 +1,8 @@
-//! Groups the entries of an index by the place they name: a stable partition. After grouping, the
-//! entries of each place are contiguous, and places are independent of each other. Each thread
-//! takes some of the places, applies the entries of a place in index order, and writes each place
-//! once.
+//! Groups the entries of an index by the place they name: a stable partition.
+//!
+//! After grouping, the entries of each place are contiguous, and places are independent of each
+//! other. Each thread takes some of the places, applies the entries of a place in index order, and
+//! writes each place once.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;

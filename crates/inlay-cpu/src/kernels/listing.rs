@@ -1,7 +1,9 @@
-//! Lists the entries of an index that name a place of a range, block by block. A place is a
-//! position on the axis of the destination. Each thread owns a range of places. It reads the whole
-//! index and lists the entries whose places it owns, without branches that could be mispredicted.
-//! So the entries of a place are always applied in index order, with any number of threads.
+//! Lists the entries of an index that name a place of a range, block by block.
+//!
+//! A place is a position on the axis of the destination. Each thread owns a range of places. It
+//! reads the whole index and lists the entries whose places it owns, without branches that could be
+//! mispredicted. So the entries of a place are always applied in index order, with any number of
+//! threads.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -29,6 +31,7 @@ pub(super) const MOST_PLACES: usize = u32::MAX as usize;
 
 /// The entries of a block whose places a thread owns. For each entry it has the place, relative to
 /// the start of the range, and beside it the number of the entry in the block, or its data word.
+///
 /// Only the first `len` elements are initialized. Clearing the rest would take most of the time of
 /// a small call.
 pub(super) struct List {
@@ -91,10 +94,12 @@ impl List {
     /// Lists which of `values` name a place of `own` on an axis of `size`, with the numbers of
     /// their entries. A negative value counts from the end. Returns whether all values are in
     /// range. Listed places are always below `own.len()` and numbers below `values.len()`, even if
-    /// another thread changes the values. `ahead` is the address of the first entry's data and the
-    /// distance to the next. The data are prefetched while the list is made. They are used as soon
-    /// as the list is complete, and the hardware prefetcher does not continue from one list to the
-    /// next. (10M values into 1M: 0.75 of the time.)
+    /// another thread changes the values.
+    ///
+    /// `ahead` is the address of the first entry's data and the distance to the next. The data are
+    /// prefetched while the list is made. They are used as soon as the list is complete, and the
+    /// hardware prefetcher does not continue from one list to the next. (10M values into 1M: 0.75
+    /// of the time.)
     pub(super) fn fill(
         &mut self,
         values: Values<'_>,
@@ -150,7 +155,7 @@ impl List {
         own: &Range<usize>,
         (ahead, step): (*const u8, isize),
     ) -> bool {
-        assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "a block and a range");
+        assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "one block, 32-bit places");
         let block = IndexBlock {
             values: values.from,
             len: values.len,
@@ -201,7 +206,7 @@ impl List {
     /// Returns the places that `values` name on an axis of `size`, or `None` if a value is negative
     /// or out of range. The list is empty afterwards.
     pub(super) fn all_places(&mut self, values: Values<'_>, size: usize) -> Option<&[u32]> {
-        assert!(values.len <= BLOCK && size <= MOST_PLACES, "a block and a range");
+        assert!(values.len <= BLOCK && size <= MOST_PLACES, "one block, 32-bit places");
         self.len = 0;
         let mut bits = 0;
         for (k, place) in self.places[..values.len].iter_mut().enumerate() {

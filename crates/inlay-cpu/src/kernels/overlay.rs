@@ -1,7 +1,8 @@
-//! Writes several parts of a fresh tensor together, in the order of its memory. If one part was
-//! written after the other, a cache line with bytes of several parts would be loaded once for each
-//! part. Here all parts write one chunk of memory before any part writes the next chunk, so each
-//! line is complete while it is in the cache.
+//! Writes several parts of a fresh tensor together, in the order of its memory.
+//!
+//! If one part was written after the other, a cache line with bytes of several parts would be
+//! loaded once for each part. Here all parts write one chunk of memory before any part writes the
+//! next chunk, so each line is complete while it is in the cache.
 
 use inlay_core::Layout;
 use smallvec::SmallVec;
@@ -22,9 +23,10 @@ const CHUNK: usize = 128 << 10;
 /// lines at their ends are written by ordinary stores.
 const STREAMED_RUN: usize = 512;
 
-/// Copies each source to its part of `dst`. If parts share an element, the last part wins. `dst` is
-/// contiguous. A part is a layout over the same memory as the layout of `dst`, and its elements are
-/// elements of `dst`. Elements that are in no part are not changed.
+/// Copies each source to its part of `dst`. If parts share an element, the last part wins.
+///
+/// `dst` is contiguous. A part is a layout over the same memory as the layout of `dst`, and its
+/// elements are elements of `dst`. Elements that are in no part are not changed.
 ///
 /// # Panics
 /// When `dst` is not contiguous, when an element of a part is not an element of `dst`, when a part

@@ -1,6 +1,7 @@
-//! A private copy of an index: read once, checked, and counted from the front. Another thread may
-//! change a foreign index array at any time. It can't change this copy, so the values that were
-//! checked are the values that are used.
+//! A private copy of an index: read once, checked, and counted from the front.
+//!
+//! Another thread may change a foreign index array at any time. It can't change this copy, so the
+//! values that were checked are the values that are used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,6 +15,7 @@ use crate::once::{read_once, settle};
 use crate::walk::{Run, Walk};
 
 /// Positions on an axis, in the shape of the index. All of them are less than [`Positions::size`].
+///
 /// They are stored as `i64`, the dtype of most indices. So one loop can read both this copy and a
 /// user's index.
 pub struct Positions {

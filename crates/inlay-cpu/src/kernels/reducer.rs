@@ -125,8 +125,8 @@ macro_rules! dispatch_reduce {
             Reduce::Sum => dispatch!($dtype, $T => { type $R = Sum; $body }),
             Reduce::Mul => dispatch!($dtype, $T => { type $R = Mul; $body }),
             Reduce::Mean => dispatch!($dtype, $T => { type $R = Mean; $body }),
-            Reduce::Amax => dispatch!(ordered $dtype, $T => { type $R = Amax; $body }, else unreachable!("asserted")),
-            Reduce::Amin => dispatch!(ordered $dtype, $T => { type $R = Amin; $body }, else unreachable!("asserted")),
+            Reduce::Amax => dispatch!(ordered $dtype, $T => { type $R = Amax; $body }, else unreachable!("asserted above")),
+            Reduce::Amin => dispatch!(ordered $dtype, $T => { type $R = Amin; $body }, else unreachable!("asserted above")),
         }
     }};
 }

@@ -35,8 +35,8 @@ pub fn scan_rows(
     };
     let shape = dst.layout().shape();
     assert!(a.layout().shape() == shape && c.layout().shape() == shape, "one shape");
-    assert!(from.values().len() == count, "one entry a row");
-    assert!(from.values().iter().enumerate().all(in_order), "a chain comes from what is done");
+    assert!(from.values().len() == count, "one entry per row");
+    assert!(from.values().iter().enumerate().all(in_order), "rows use rows that are done");
     dispatch!(dst.dtype(), T => scan::<T>(dst, a, c, axis, from.values(), backwards));
 }
 
@@ -92,7 +92,7 @@ fn scan<T: Number>(
 pub fn neighbours(dst: Dst<'_>, index: &Positions, places: &mut [usize], backwards: bool) {
     let dst = dst.into_target();
     let count = index.values().len();
-    assert!(dst.dtype() == DType::I64 && dst.layout().numel() == count, "one i64 an entry");
+    assert!(dst.dtype() == DType::I64 && dst.layout().numel() == count, "one i64 per entry");
     assert!(dst.layout().is_contiguous(size_of::<i64>()), "a contiguous destination");
     places.fill(count);
     for step in 0..count {

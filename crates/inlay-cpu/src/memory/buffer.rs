@@ -320,8 +320,9 @@ impl<'a> WriteGuard<'a> {
     }
 
     /// Returns a view of the elements of `layout` for writing. Fails if an element lies outside of
-    /// the buffer, if elements overlap each other, or if the buffer is read-only. The guard is
-    /// borrowed exclusively, so no other view of it can exist at the same time:
+    /// the buffer, if elements overlap each other, or if the buffer is read-only.
+    ///
+    /// The guard is borrowed exclusively, so no other view of it can exist at the same time:
     ///
     /// ```compile_fail,E0499
     /// # use inlay_core::{DType, Layout};

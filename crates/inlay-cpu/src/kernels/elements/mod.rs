@@ -1,8 +1,9 @@
-//! Scatter and gather of single elements, by an index that has the rank of the tensor. A *lane* is
-//! all elements that differ only in their position on the axis. A *place* is a position of a lane
-//! of the destination (for a gather, of the source). An *entry* is an element of the index. Lanes
-//! are independent of each other, so each thread takes some of the lanes and processes the entries
-//! of each lane in index order.
+//! Scatter and gather of single elements, by an index that has the rank of the tensor.
+//!
+//! A *lane* is all elements that differ only in their position on the axis. A *place* is a position
+//! of a lane of the destination (for a gather, of the source). An *entry* is an element of the
+//! index. Lanes are independent of each other, so each thread takes some of the lanes and processes
+//! the entries of each lane in index order.
 
 mod direct;
 mod gather;

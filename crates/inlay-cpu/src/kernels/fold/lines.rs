@@ -8,9 +8,10 @@ use crate::view::Target;
 use crate::walk::{Run, Walk};
 use crate::{Src, threads};
 
-/// Folds each contiguous line of `len` elements, at most one block, into its result. Lines are
-/// short, so the overhead per line matters. (4M `f32` in lines of 8 take 0.9 ms, and 13 ms with a
-/// walk and a stored partial result per line. In lines of 64 they take 0.4 and 2.5 ms.)
+/// Folds each contiguous line of `len` elements, at most one block, into its result.
+///
+/// Lines are short, so the overhead per line matters. (4M `f32` in lines of 8 take 0.9 ms, and 13
+/// ms with a walk and a stored partial result per line. In lines of 64 they take 0.4 and 2.5 ms.)
 pub(super) fn fold_lines<F: Folding>(dst: Target<'_>, src: Src<'_>, outer: &Walk<2>, len: usize) {
     let cost = len * size_of::<F::Number>() + size_of::<F::Stored>();
     threads::split(outer.len(), cost, |lines| {

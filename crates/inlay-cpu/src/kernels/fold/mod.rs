@@ -1,7 +1,9 @@
 //! Folds (sum, mean, product, maximum, minimum) over axes, by a tree whose shape depends only on
-//! the number of elements. Elements are folded in blocks with a fixed number of lanes, and the
-//! results of the blocks are joined pairwise (see [`inlay_core::FOLD_BLOCK`]). The result is the
-//! same with any number of threads, and more exact than that of a plain loop.
+//! the number of elements.
+//!
+//! Elements are folded in blocks with a fixed number of lanes, and the results of the blocks are
+//! joined pairwise (see [`inlay_core::FOLD_BLOCK`]). The result is the same with any number of
+//! threads, and more exact than that of a plain loop.
 
 mod lines;
 
@@ -108,9 +110,11 @@ folding!(
     Prod<Complex64>, Complex64 => Complex64, Complex64::new(1.0, 0.0), Complex64::new(1.0, 0.0), |x| x, |a, b| a * b, |s, _| s;
 );
 
-/// Folds `src` over the axes for which `over` is true. `dst` has the remaining axes. Sums and
-/// products of integers and bools wrap in 64 bits. 16-bit floats are folded in 32 bits and rounded
-/// once. The caller must refuse a maximum or minimum of no elements, for which the result is 0.
+/// Folds `src` over the axes for which `over` is true. `dst` has the remaining axes.
+///
+/// Sums and products of integers and bools wrap in 64 bits. 16-bit floats are folded in 32 bits and
+/// rounded once. The caller must refuse a maximum or minimum of no elements, for which the result
+/// is 0.
 pub fn fold(how: Fold, dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
     let dst = dst.into_target();
     dst.expect_apart(&src);

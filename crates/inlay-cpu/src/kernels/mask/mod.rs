@@ -1,7 +1,9 @@
 //! Mask kernels. Expansion and compression read a bitmap, into which the mask is packed once.
-//! `blend` reads the mask itself. The bitmap is a private copy, so a kernel can't write more
-//! elements than were counted, even if another thread changes the mask. The popcount before each
-//! block is stored, so blocks are independent of each other.
+//! `blend` reads the mask itself.
+//!
+//! The bitmap is a private copy, so a kernel can't write more elements than were counted, even if
+//! another thread changes the mask. The popcount before each block is stored, so blocks are
+//! independent of each other.
 
 mod blend;
 mod comb;

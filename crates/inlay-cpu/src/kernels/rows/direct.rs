@@ -1,8 +1,9 @@
-//! Combines the entries directly with their places, in index order. Each thread owns a range of
-//! places. It reads the index block by block, lists the entries that name a place of its range, and
-//! writes their rows. If the elements of a row are further apart than the places, rows are also
-//! split into slabs, which threads can share. Contiguous rows of one value have separate loops, in
-//! `values`.
+//! Combines the entries directly with their places, in index order.
+//!
+//! Each thread owns a range of places. It reads the index block by block, lists the entries that
+//! name a place of its range, and writes their rows. If the elements of a row are further apart
+//! than the places, rows are also split into slabs, which threads can share. Contiguous rows of one
+//! value have separate loops, in `values`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;

@@ -1,7 +1,8 @@
-//! Gather and scatter of rows by a 1-D index: reads rows, writes them, or reduces into them. A
-//! *row* is all elements at one position of an axis. It need not be contiguous. A *place* is a row
-//! of the destination. An *entry* is an element of the index, and a row of the updates belongs to
-//! each entry.
+//! Gather and scatter of rows by a 1-D index: reads rows, writes them, or reduces into them.
+//!
+//! A *row* is all elements at one position of an axis. It need not be contiguous. A *place* is a
+//! row of the destination. An *entry* is an element of the index, and a row of the updates belongs
+//! to each entry.
 
 mod direct;
 mod grouped;

@@ -1,7 +1,9 @@
 //! Reduces contiguous rows place by place, in one loop over all places that accumulates in
-//! registers. The loop has no calls, so there are few instructions between the loads of two rows,
-//! and the CPU can have loads of more rows in flight. (1M rows of 64 `f32` into 100k on two
-//! threads: 15 ms, 20 ms with a call for each place.)
+//! registers.
+//!
+//! The loop has no calls, so there are few instructions between the loads of two rows, and the CPU
+//! can have loads of more rows in flight. (1M rows of 64 `f32` into 100k on two threads: 15 ms, 20
+//! ms with a call for each place.)
 
 use std::marker::PhantomData;
 use std::ops::Range;

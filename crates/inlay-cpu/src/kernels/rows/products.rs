@@ -1,7 +1,9 @@
 //! The gradients of the factors of a product. The gradient of a factor is the gradient of the
-//! product times all other factors. There is no division, so factors may be 0. The product of the
-//! other factors is the product of the factors before it times the product of the factors after it,
-//! computed in twice the precision if there is such a type.
+//! product times all other factors.
+//!
+//! There is no division, so factors may be 0. The product of the other factors is the product of
+//! the factors before it times the product of the factors after it, computed in twice the precision
+//! if there is such a type.
 
 use std::mem::MaybeUninit;
 
@@ -156,7 +158,7 @@ impl<'a> Factors<'a> {
         let [_, entries, places, others] = layouts.map(|layout| layout.shape()[axis]);
         assert_eq!(index.values().len(), entries, "a place for each row");
         index.expect_within(places);
-        assert_eq!(places, others, "as many places");
+        assert_eq!(places, others, "g and first have equally many places");
         let mut groups = Groups::with_capacity(entries, places, false)?;
         groups.fill_from(index, |entry| entry);
         Ok(Factors { sources, rows, steps, index, groups, entries })

@@ -11,6 +11,7 @@ use crate::kernels::reducer::{Reducer, prefetch};
 /// Assigns each entry of a block to its place. The last entry of a place wins. Entries whose places
 /// other threads own are written to a dummy variable, which is faster than a list. (10M values into
 /// 1M: 0.8 of the time.) Returns false if an index value is negative or out of range.
+///
 /// [`Values::get`] loads each index value once, so the value that is compared with the range is the
 /// value that is used, even if another thread changes the index.
 ///
@@ -88,7 +89,7 @@ pub(super) unsafe fn join_words<T: Copy, R: Reducer<T>, N: Note>(
     list: &List,
     words: &mut [u32],
 ) {
-    assert_eq!(size_of::<T>(), size_of::<u32>(), "a word");
+    assert_eq!(size_of::<T>(), size_of::<u32>(), "an update is a 32-bit word");
     // SAFETY: the caller's promise; `List` keeps places inside of the range.
     unsafe {
         let (to, _) = direct.origins(task);
