@@ -1,7 +1,6 @@
-//! Loads of memory that another thread may change at any time, such as a NumPy array's.
-//!
-//! A value that is checked and then used has to be loaded once. The compiler may repeat a plain
-//! load, because it assumes that nobody else writes. The functions here take that freedom away.
+//! Loads of memory that another thread may change at any time, such as a NumPy array's. A value
+//! that is checked and then used must be loaded once. The compiler may repeat a plain load, because
+//! it assumes that no other thread writes. The functions here prevent that.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -40,7 +39,7 @@ mod tests {
         let bytes: Vec<u8> = (0..40).map(|k| k * 5 + 1).collect();
         for at in 0..32 {
             let expected = std::array::from_fn(|k| bytes[at + k]);
-            // SAFETY: eight bytes from `at` on lie inside of the vector.
+            // SAFETY: the eight bytes at `at` lie inside of the vector.
             let got = unsafe { read_once(bytes.as_ptr().add(at).cast::<i64>()) };
             assert_eq!(got, i64::from_ne_bytes(expected));
         }

@@ -62,9 +62,9 @@ pub fn set_num_threads(threads: usize) {
     WANTED.store(threads.clamp(1, MAX_THREADS), Relaxed);
 }
 
-/// Splits `0..len` into ranges and calls `work` with each. It uses several threads when there is
-/// enough work for them, at `cost` bytes per item. The ranges depend only on the arguments and the
-/// number of threads.
+/// Splits `0..len` into ranges and calls `work` with each. Uses several threads if there is enough
+/// work for them, at `cost` bytes per item. The ranges depend only on the arguments, the number of
+/// threads and [`GRAIN`].
 pub(crate) fn split(len: usize, cost: usize, work: impl Fn(Range<usize>) + Sync) {
     let parts = parts(len, cost);
     if parts <= 1 {

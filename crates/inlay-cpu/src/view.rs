@@ -106,22 +106,23 @@ impl<'a> Src<'a> {
         unsafe { Src::new(self.origin.offset(offset), layout, self.dtype, self.span) }
     }
 
-    /// The addresses between which the bytes lie.
+    /// Returns the range of addresses that contains the bytes.
     pub(crate) fn span(&self) -> Span {
         self.span
     }
 
-    /// The address of the element at index 0, 0, …; it may be anything if there are no elements.
+    /// Returns the address of the element at index 0, 0, …. It may be any address if there are no
+    /// elements.
     pub(crate) fn origin(&self) -> *const u8 {
         self.origin
     }
 
-    /// Where the elements lie.
+    /// Returns the layout of the elements.
     pub fn layout(&self) -> &'a Layout {
         self.layout
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -148,17 +149,17 @@ impl<'a> Dst<'a> {
         self.0
     }
 
-    /// The addresses between which the bytes lie.
+    /// Returns the range of addresses that contains the bytes.
     pub(crate) fn span(&self) -> Span {
         self.0.span
     }
 
-    /// Where the elements lie.
+    /// Returns the layout of the elements.
     pub fn layout(&self) -> &'a Layout {
         self.0.layout
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
@@ -207,17 +208,18 @@ impl<'a> Target<'a> {
         self.same_size(src);
     }
 
-    /// The address of the element at index 0, 0, …; it may be anything if there are no elements.
+    /// Returns the address of the element at index 0, 0, …. It may be any address if there are no
+    /// elements.
     pub(crate) fn origin(&self) -> *mut u8 {
         self.origin
     }
 
-    /// Where the elements lie.
+    /// Returns the layout of the elements.
     pub(crate) fn layout(&self) -> &'a Layout {
         self.layout
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub(crate) fn dtype(&self) -> DType {
         self.dtype
     }

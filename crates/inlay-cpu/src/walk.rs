@@ -1,7 +1,7 @@
 //! Iterates over N layouts of one shape together, in runs of equally spaced elements.
 //!
-//! Neighbouring dimensions that are contiguous in all of the layouts are merged, so that contiguous
-//! tensors are a single run whatever their rank.
+//! Neighbouring dimensions that are contiguous in all of the layouts are merged, so contiguous
+//! tensors of any rank are a single run.
 //!
 //! The `unsafe` code of the kernels relies on these guarantees. The constructors panic unless the
 //! layouts have one shape. Every offset of a run is that of an element of its layout, if the range
@@ -32,7 +32,7 @@ pub(crate) struct Dimension<const N: usize> {
     pub(crate) strides: [isize; N],
 }
 
-/// Equally spaced elements, with a stride for each layout.
+/// A run of equally spaced elements, with a stride for each layout.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<const N: usize> {
     /// The number of the first element in the order of the walk.

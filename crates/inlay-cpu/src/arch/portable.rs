@@ -76,7 +76,7 @@ pub(crate) unsafe fn list_owned<const WORDS: bool>(
 
 /// An element as a word of its size. There is no vector code for masks, so no method does anything.
 pub(crate) trait Word: Copy {
-    /// Nothing is done.
+    /// Does nothing and returns `None`.
     ///
     /// # Safety
     /// None.
@@ -84,7 +84,7 @@ pub(crate) trait Word: Copy {
         None
     }
 
-    /// Nothing is done.
+    /// Does nothing and returns `None`.
     ///
     /// # Safety
     /// None.
@@ -92,7 +92,7 @@ pub(crate) trait Word: Copy {
         None
     }
 
-    /// Nothing is done.
+    /// Does nothing and returns false.
     ///
     /// # Safety
     /// None.

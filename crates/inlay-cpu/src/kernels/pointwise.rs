@@ -7,7 +7,7 @@ use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
 
-/// `dst = a (op) b`. Division is for floats and complex numbers.
+/// `dst = a (op) b`, element by element. Only floats and complex numbers can be divided.
 ///
 /// # Panics
 /// When the views differ in shape or dtype, when `dst` overlaps a source, or when integers are
@@ -28,7 +28,7 @@ pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     }
 }
 
-/// `dst = op(a)`.
+/// `dst = op(a)`, element by element.
 ///
 /// # Panics
 /// When the views overlap or differ in shape or dtype.
@@ -42,7 +42,7 @@ pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
     }
 }
 
-/// `dst = a (op) b` as bool.
+/// `dst = a (op) b` for a comparison, element by element. The result is of bools.
 ///
 /// # Panics
 /// When `a` and `b` differ in dtype, `dst` is not of bools, shapes differ, or `dst` overlaps a

@@ -214,6 +214,10 @@ impl<T: Copy, R: Reducer<T>> Loop for RunReduction<'_, T, R> {
     }
 }
 
+/// [`reduce_run`] without dispatch.
+///
+/// # Safety
+/// As for [`reduce_run`].
 #[inline(always)]
 unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
     (to, to_stride): (*mut u8, isize),
@@ -237,6 +241,9 @@ unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
 }
 
 /// [`reduce_run`] for up to [`LANES`] elements.
+///
+/// # Safety
+/// As for [`reduce_run`].
 #[inline(always)]
 unsafe fn reduce_lanes<T: Copy, R: Reducer<T>>(
     to: (*mut u8, isize),

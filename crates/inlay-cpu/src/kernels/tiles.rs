@@ -1,4 +1,4 @@
-//! Copies of transposed views in square tiles.
+//! Copies transposed views in square tiles.
 
 use std::mem::MaybeUninit;
 

@@ -1,4 +1,4 @@
-//! Triangles of matrices: their row and column numbers, and copies of them.
+//! Triangles of matrices: the row and column numbers of their entries, and copies of triangles.
 
 use inlay_core::{DType, Triangle};
 
@@ -96,7 +96,8 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
     }), else unreachable_dtype(dst.dtype()));
 }
 
-/// Copies the triangle of every matrix in the last two axes of `src` to `dst`; the rest becomes 0.
+/// Copies the triangle of every matrix in the last two axes of `src` to `dst`. All other elements
+/// of `dst` become 0.
 ///
 /// # Panics
 /// When the views overlap, differ in shape or element size, or have less than two axes.
@@ -113,7 +114,8 @@ pub fn keep_triangle(dst: Dst<'_>, src: Src<'_>, triangle: Triangle, offset: i64
     let walk = Walk::new([&to_rows, &from_rows]);
     dispatch_width!(size, W => walk.parallel(2 * size * cols, |run| for k in 0..run.len {
         let row = ((run.position + k) % rows) as i128;
-        // How many of the row's first entries lie before the boundary.
+        // The column at which the row is cut: for a lower triangle the entries before it are kept,
+        // for an upper one those from it on.
         let cut = match triangle {
             Triangle::Lower => row + offset as i128 + 1,
             Triangle::Upper => row + offset as i128,

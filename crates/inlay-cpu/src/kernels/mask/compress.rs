@@ -99,7 +99,8 @@ impl Compression<'_> {
         let mut to = self.to.cast::<W>();
         let mut ones = 0;
         pieces(self.words, self.position, self.len, |at, piece, len| {
-            // SAFETY: the piece lies inside of the run.
+            // SAFETY: the caller's promise; the piece lies inside of the run, and `to` advances by
+            // one element for each set bit.
             unsafe {
                 let from = self.from.offset(at as isize * self.stride);
                 let count = match piece {

@@ -147,7 +147,8 @@ impl Expansion<'_> {
         let mut from = self.from.cast::<W>();
         let mut ones = 0;
         pieces(self.words, self.position, self.len, |at, piece, len| {
-            // SAFETY: the piece lies inside of the run.
+            // SAFETY: the caller's promise; the piece lies inside of the run, and `from` advances
+            // by one element for each set bit.
             unsafe {
                 let to = self.to.offset(at as isize * self.to_stride);
                 let old = self.old.offset(at as isize * self.old_stride);

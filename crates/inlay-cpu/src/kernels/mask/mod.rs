@@ -89,7 +89,8 @@ impl Bits {
                 packed.fill(0);
                 walk.runs(range.clone(), |run| {
                     let bit = run.position - range.start;
-                    // SAFETY: the walk stays inside of the mask.
+                    // SAFETY: the walk stays inside of the mask, whose bounds were checked when the
+                    // view was made.
                     unsafe {
                         let from = mask.origin().offset(run.offsets[0]);
                         pack::run(packed, bit, from, run.strides[0], run.len);

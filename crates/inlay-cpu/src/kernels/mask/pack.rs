@@ -31,7 +31,7 @@ pub(super) unsafe fn run(
             let whole = (len - head) / WORD;
             for k in 0..whole {
                 let start = head + k * WORD;
-                // SAFETY: the 64 bools from `start` on are among those of the caller.
+                // SAFETY: the caller's promise; the 64 bools at `start` are inside of the run.
                 words[(bit + start) / WORD] = unsafe { pack(from.add(start)) };
             }
             each(words, bit, head + whole * WORD..len, at);
