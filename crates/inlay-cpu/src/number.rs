@@ -357,8 +357,8 @@ macro_rules! ordered_float {
 }
 ordered_float!(f16, halves::F16; bf16, halves::BF16; f32; f64);
 
-/// The sum of bools is `or`, the product is `and`, and the difference is `xor`. Callers refuse
-/// means of bools, so the functions for means are never used.
+/// The sum of bools is `or`, and the product is `and`. Callers refuse means and differences of
+/// bools, so their functions are never called.
 impl Number for Bool8 {
     const DTYPE: DType = DType::Bool;
     type Acc = u8;

@@ -1,5 +1,5 @@
-//! Combines the entries of each lane with their places in index order. If a place needs it, a count
-//! tells how many values its element is made of.
+//! Combines the entries of each lane with their places in index order. Means, and reductions
+//! without `include_self`, also count how many values each element is made of.
 
 use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -113,8 +113,8 @@ folding!(
 /// Folds `src` over the axes for which `over` is true. `dst` has the remaining axes.
 ///
 /// Sums and products of integers and bools wrap in 64 bits. 16-bit floats are folded in 32 bits and
-/// rounded once. The caller must refuse a maximum or minimum of no elements, for which the result
-/// is 0.
+/// rounded once. The caller must refuse a maximum, a minimum and an integer mean of no elements:
+/// the first two would be 0, and the last one panics.
 pub fn fold(how: Fold, dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
     let dst = dst.into_target();
     dst.expect_apart(&src);
