@@ -1,7 +1,7 @@
 //! Maximum and minimum of 16-bit floats, computed on their bits.
 //!
-//! Every processor compares 16-bit integers in vectors. Widening, comparing and narrowing each number
-//! takes 25 times as long, because the conversion checks for F16C at every number.
+//! Every processor compares 16-bit integers in vectors. Widening, comparing and narrowing each
+//! number takes 25 times as long, because the conversion checks for F16C at every number.
 
 /// A format of 16-bit floats: the bits of its infinity, and the bit that makes a NaN quiet.
 #[derive(Clone, Copy)]
@@ -13,14 +13,14 @@ pub(crate) struct Format {
 pub(crate) const F16: Format = Format { infinity: 0x7c00, quiet: 0x0200 };
 pub(crate) const BF16: Format = Format { infinity: 0x7f80, quiet: 0x0040 };
 
-/// The larger of two numbers, the first if they are equal. NaN wins, the second one if both are; it is
-/// made quiet, as widening does.
+/// Returns the larger of two numbers, or `a` if they are equal. If one of them is NaN, it returns
+/// the NaN, and `b` if both are NaN. A signaling NaN becomes quiet, as it does when it is widened.
 #[inline(always)]
 pub(crate) fn larger(format: Format, a: u16, b: u16) -> u16 {
     choose(format, a, b, rank(b) > rank(a))
 }
 
-/// The smaller of two numbers, with the rules of [`larger`].
+/// Returns the smaller of two numbers. Equal numbers and NaN are treated as in [`larger`].
 #[inline(always)]
 pub(crate) fn smaller(format: Format, a: u16, b: u16) -> u16 {
     choose(format, a, b, rank(b) < rank(a))
@@ -38,7 +38,7 @@ fn magnitude(bits: u16) -> i16 {
     (bits & 0x7fff) as i16
 }
 
-/// An integer that orders numbers as their values do. Both zeros give 0.
+/// Returns an integer with the order of the numbers, except for NaN. Both zeros give 0.
 #[inline(always)]
 fn rank(bits: u16) -> i16 {
     let sign = bits as i16 >> 15;
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn bits_are_chosen_as_wide_numbers_are() {
         fn check<T: Ordered>(from: fn(u16) -> T, to: fn(T) -> u16) {
-            // All signs, and fractions and exponents at their ends and between.
+            // All values of the upper 9 bits, each with the edge values of the lower 7.
             let numbers = (0..=u16::MAX).filter(|bits| {
                 let low = bits % 128;
                 [0, 1, 0x3f, 0x40, 0x41, 0x7f].contains(&low)

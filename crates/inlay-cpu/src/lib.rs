@@ -1,9 +1,9 @@
-//! The CPU: its memory, its threads, and the kernels that move bytes on layouts.
+//! The CPU backend: memory, threads, and kernels that work on strided views.
 //!
-//! Of the CPU crates, this is the one with `unsafe`. Its public interface is safe. Memory is reached
-//! through the locks of buffers. A view's bounds are checked when it is made. A [`Dst`] is exclusive, as
-//! a `&mut` is. Each kernel checks once per call that its views fit together, and panics if not; the
-//! checks take time in proportion to the rank, not to the number of elements.
+//! The crate uses `unsafe` inside, but its public interface is safe. The bytes of a buffer are
+//! accessed only under its lock. A view's bounds are checked when it is made. A [`Dst`] is
+//! exclusive, like `&mut`. Each kernel checks once per call that its views fit together, and panics
+//! if they don't. These checks take time proportional to the rank, not to the number of elements.
 
 #[doc(hidden)]
 pub mod arch;

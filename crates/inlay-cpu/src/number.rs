@@ -1,7 +1,7 @@
-//! What kernels need to know of the fifteen element types.
+//! The fifteen element types: how they are stored, added, multiplied, compared and divided.
 //!
-//! Every pattern of bits is a value of each of these types, so elements can be read from any
-//! memory, aligned or not.
+//! Every bit pattern is a valid value of each of these types. So kernels may read an element from
+//! any readable memory; they use unaligned reads, because foreign arrays need not be aligned.
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
@@ -12,26 +12,28 @@ use crate::arch::Simd;
 use crate::halves;
 use crate::memory::Plain;
 
-/// A bool as it lies in memory: foreign bytes other than 0 and 1 count as true.
+/// A bool as it is stored in memory. In foreign memory a byte may be neither 0 nor 1; every byte
+/// other than 0 is true.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Bool8(u8);
 
 impl Bool8 {
-    /// The byte of a bool.
+    /// Returns the byte that stores `value`: 0 or 1.
     pub fn new(value: bool) -> Self {
         Bool8(u8::from(value))
     }
 
-    /// The bool of a byte.
+    /// Returns whether the byte is not 0.
     pub fn get(self) -> bool {
         self.0 != 0
     }
 }
 
-/// A Rust type that tensors hold.
+/// A Rust type that is the element type of a tensor.
 ///
-/// Kernels rely on it that `Stored` is as large as the dtype says, so the trait is sealed:
+/// The `unsafe` code of the kernels assumes that `Stored` has the size of the dtype. So the trait
+/// is sealed, and no other crate can implement it:
 ///
 /// ```compile_fail,E0277
 /// #[derive(Clone, Copy)]
@@ -48,13 +50,13 @@ impl Bool8 {
 /// }
 /// ```
 pub trait Element: Copy + Send + Sync + 'static + private::Sealed {
-    /// Its dtype.
+    /// The dtype of this element type.
     const DTYPE: DType;
-    /// How it lies in memory.
+    /// The type of an element in memory.
     type Stored: Number;
-    /// To memory.
+    /// Converts a value to its form in memory.
     fn store(self) -> Self::Stored;
-    /// From memory.
+    /// Converts an element in memory to a value.
     fn load(stored: Self::Stored) -> Self;
 }
 
@@ -62,102 +64,106 @@ mod private {
     pub trait Sealed {}
 }
 
-/// Numbers that can be added and multiplied: all fifteen.
+/// An element type as a number that can be added and multiplied. All fifteen types implement it.
 pub trait Number: Copy + Send + Sync + 'static {
-    /// Its dtype.
+    /// The dtype of this number type.
     const DTYPE: DType;
-    /// In which sums and products are taken, to be rounded once at the end.
+    /// The accumulator of sums and products. The result is rounded once, when it is converted back.
     type Acc: Plain;
-    /// In which sums for means are taken; it can't overflow.
+    /// The accumulator of sums for means. For integers it is so wide that it can't overflow.
     type MeanAcc: Plain;
-    /// Whether the accumulator holds no more than the number itself.
+    /// Whether the accumulator has the precision of the number itself, so that a partial result can
+    /// be stored as a number without a rounding error.
     const ACC_IS_SELF: bool;
 
-    /// To the accumulator.
+    /// Converts a number to the accumulator. This is exact.
     fn widen(self) -> Self::Acc;
-    /// From the accumulator, rounding once.
+    /// Converts the accumulator to a number and rounds once.
     fn narrow(acc: Self::Acc) -> Self;
-    /// Sum of accumulators; integers wrap.
+    /// Returns the sum of two accumulators. Integers wrap.
     fn acc_add(a: Self::Acc, b: Self::Acc) -> Self::Acc;
-    /// Product of accumulators; integers wrap.
+    /// Returns the product of two accumulators. Integers wrap.
     fn acc_mul(a: Self::Acc, b: Self::Acc) -> Self::Acc;
-    /// To the mean's accumulator.
+    /// Converts a number to the accumulator for means. This is exact.
     fn mean_widen(self) -> Self::MeanAcc;
-    /// Sum of mean accumulators.
+    /// Returns the sum of two accumulators for means.
     fn mean_add(a: Self::MeanAcc, b: Self::MeanAcc) -> Self::MeanAcc;
-    /// The sum of `count` numbers divided by it; integers round down.
+    /// Divides the sum of `count` numbers by `count`. Integers round down.
     fn mean_of(sum: Self::MeanAcc, count: usize) -> Self;
-    /// [`Number::widen`] of many, in code that is compiled for a level.
+    /// [`Number::widen`] of an array, in a loop that is compiled for one instruction set level.
     #[inline(always)]
     fn widen_many<S: Simd, const N: usize>(_simd: S, values: [Self; N]) -> [Self::Acc; N] {
         values.map(Self::widen)
     }
-    /// [`Number::mean_widen`] of many, in code that is compiled for a level.
+    /// [`Number::mean_widen`] of an array, in a loop that is compiled for one instruction set
+    /// level.
     #[inline(always)]
     fn mean_widen_many<S: Simd, const N: usize>(_simd: S, values: [Self; N]) -> [Self::MeanAcc; N] {
         values.map(Self::mean_widen)
     }
-    /// [`Number::widen`] for slices of one length, where that is faster than one by one.
+    /// [`Number::widen`] for each element of a slice. Both slices have the same length. For 16-bit
+    /// floats this is faster than one call per number.
     fn widen_slice(values: &[Self], to: &mut [Self::Acc]) {
         to.iter_mut().zip(values).for_each(|(to, value)| *to = value.widen());
     }
-    /// [`Number::narrow`] for slices of one length.
+    /// [`Number::narrow`] for each element of a slice. Both slices have the same length.
     fn narrow_slice(acc: &[Self::Acc], to: &mut [Self]) {
         to.iter_mut().zip(acc).for_each(|(to, &acc)| *to = Self::narrow(acc));
     }
-    /// [`Number::mean_widen`] for slices of one length.
+    /// [`Number::mean_widen`] for each element of a slice. Both slices have the same length.
     fn mean_widen_slice(values: &[Self], to: &mut [Self::MeanAcc]) {
         to.iter_mut().zip(values).for_each(|(to, value)| *to = value.mean_widen());
     }
-    /// [`Number::mean_of`] for slices of one length.
+    /// [`Number::mean_of`] for each element of a slice. Both slices have the same length. The
+    /// contents of `sums` are unspecified afterwards.
     fn mean_of_slice(sums: &mut [Self::MeanAcc], count: usize, to: &mut [Self]) {
         to.iter_mut().zip(sums).for_each(|(to, sum)| *to = Self::mean_of(*sum, count));
     }
-    /// Difference; integers wrap.
+    /// Returns `a - b`. Integers wrap.
     fn sub(a: Self, b: Self) -> Self;
-    /// The number with the other sign; integers wrap, a bool is its own.
+    /// Returns the number with the opposite sign. Integers wrap; a bool is returned as it is.
     fn negative(self) -> Self;
-    /// The complex conjugate; a real number is its own.
+    /// Returns the complex conjugate. A real number is returned as it is.
     fn conjugate(self) -> Self {
         self
     }
-    /// Whether they are equal.
+    /// Returns whether the numbers are equal.
     fn equal(a: Self, b: Self) -> bool;
 }
 
-/// Numbers with an order: all but the complex ones.
+/// Numbers that are ordered: all types but the complex ones.
 pub(crate) trait Ordered: Number {
-    /// The larger, the first of equals, or NaN if one is.
+    /// Returns the larger number, `a` if they are equal, or NaN if one of them is NaN.
     fn max(a: Self, b: Self) -> Self;
-    /// The smaller, the first of equals, or NaN if one is.
+    /// Returns the smaller number, `a` if they are equal, or NaN if one of them is NaN.
     fn min(a: Self, b: Self) -> Self;
-    /// The larger of accumulators.
+    /// [`Ordered::max`] of accumulators.
     fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc {
         Self::max(Self::narrow(a), Self::narrow(b)).widen()
     }
-    /// The smaller of accumulators.
+    /// [`Ordered::min`] of accumulators.
     fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc {
         Self::min(Self::narrow(a), Self::narrow(b)).widen()
     }
-    /// [`Ordered::acc_max`] of numbers that stay numbers.
+    /// [`Ordered::acc_max`] of numbers, narrowed to a number again.
     #[inline(always)]
     fn merge_max(a: Self, b: Self) -> Self {
         Self::narrow(Self::acc_max(a.widen(), b.widen()))
     }
-    /// [`Ordered::acc_min`] of numbers that stay numbers.
+    /// [`Ordered::acc_min`] of numbers, narrowed to a number again.
     #[inline(always)]
     fn merge_min(a: Self, b: Self) -> Self {
         Self::narrow(Self::acc_min(a.widen(), b.widen()))
     }
-    /// Whether `a < b`.
+    /// Returns whether `a < b`.
     fn less(a: Self, b: Self) -> bool;
-    /// Whether `a <= b`.
+    /// Returns whether `a <= b`.
     fn less_equal(a: Self, b: Self) -> bool;
 }
 
-/// Numbers that divide to their own type: floats and complex.
+/// Numbers whose quotient has the same type: floats and complex numbers.
 pub(crate) trait Field: Number {
-    /// Quotient.
+    /// Returns `a / b`.
     fn div(a: Self, b: Self) -> Self;
 }
 
@@ -195,7 +201,8 @@ macro_rules! integer {
             type Acc = $acc;
             type MeanAcc = $mean;
             const ACC_IS_SELF: bool = true;
-            // Wrapping in a wider unsigned type and cutting off is wrapping in the type itself.
+            // The accumulator is the unsigned type of the same width. Wrapping addition and
+            // multiplication give the same bits in both types.
             fn widen(self) -> $acc { self as $acc }
             fn narrow(acc: $acc) -> $t { acc as $t }
             fn acc_add(a: $acc, b: $acc) -> $acc { a.wrapping_add(b) }
@@ -215,7 +222,8 @@ macro_rules! integer {
         }
     )* };
 }
-// The mean's sum holds 2^47 numbers of 16 bits in an i64, and 2^63 of 64 bits in an i128.
+// The types are: number, accumulator, accumulator for means. An i64 holds the sum of 2^47 numbers
+// of 16 bits, and an i128 the sum of 2^63 numbers of 64 bits.
 integer!(
     u8 => U8, u8, i64;
     i8 => I8, u8, i64;
@@ -227,8 +235,8 @@ integer!(
     i64 => I64, u64, i128;
 );
 
-/// The quotient of complex numbers by Smith's method: scaled by the larger part of the divisor, so
-/// that divisors whose squares leave the range divide right.
+/// The quotient of complex numbers by Smith's method. Both parts are scaled by the larger part of
+/// the divisor, because the square of a large or small divisor would overflow or underflow.
 macro_rules! smith {
     ($t:ty) => {
         |a: $t, b: $t| {
@@ -248,8 +256,8 @@ macro_rules! smith {
     };
 }
 
-/// Sixteen-bit floats are converted many at a time, by F16C where the CPU has it: asking what it has
-/// costs more than to convert a number.
+/// Conversions of slices of 16-bit floats. They use F16C if the CPU has it. The check for F16C
+/// takes longer than the conversion of one number, so it is done once per slice.
 macro_rules! half_slices {
     () => {
         fn widen_slice(values: &[Self], to: &mut [f32]) {
@@ -329,11 +337,11 @@ macro_rules! ordered_float {
                     <$t>::from_bits(halves::smaller($format, a.to_bits(), b.to_bits()))
                 }
             )?
-            // The larger or else the first is one instruction, which gives the first where that is
-            // NaN; so it remains to see whether the second is, for which it need not wait.
+            // `if b > a { b } else { a }` is one instruction, and returns `a` if `a` is NaN. So
+            // only `b` has to be tested for NaN, and that test does not depend on the comparison.
             fn max(a: $t, b: $t) -> $t { if b.is_nan() { b } else if b > a { b } else { a } }
             fn min(a: $t, b: $t) -> $t { if b.is_nan() { b } else if b < a { b } else { a } }
-            // Widening keeps the order, so that nothing is narrowed on the way.
+            // Widening keeps the order, so accumulators are compared without narrowing them.
             fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc {
                 let larger = if b > a { b } else { a };
                 if b.is_nan() { b } else { larger }
@@ -349,7 +357,8 @@ macro_rules! ordered_float {
 }
 ordered_float!(f16, halves::F16; bf16, halves::BF16; f32; f64);
 
-/// Sum is or, product is and; there is no mean and no difference.
+/// The sum of bools is `or`, and the product is `and`. Callers refuse means and differences of
+/// bools, so their functions are never called.
 impl Number for Bool8 {
     const DTYPE: DType = DType::Bool;
     type Acc = u8;
@@ -402,8 +411,9 @@ impl Ordered for Bool8 {
     }
 }
 
-/// Runs `$body` with `$T` as the type of `$dtype`: `dispatch!(dtype, T => f::<T>())`. A list in
-/// front limits the dtypes; for others the part after `else` is the value.
+/// Runs `$body` with `$T` as the type of `$dtype`: `dispatch!(dtype, T => f::<T>())`. The words
+/// `ordered`, `field` and `integer` limit the dtypes to those that implement the trait or are
+/// integers; for other dtypes the expression after `else` is the value.
 macro_rules! dispatch {
     ($dtype:expr, $T:ident => $body:expr) => {
         $crate::number::dispatch!(@match $dtype, $T => $body;
@@ -440,7 +450,8 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
-/// Runs `$body` with `$W` as the unsigned word of `$size` bytes, for kernels that only move.
+/// Runs `$body` with `$W` as the unsigned integer of `$size` bytes (1, 2, 4, 8 or 16), for kernels
+/// that only move elements.
 macro_rules! dispatch_width {
     ($size:expr, $W:ident => $body:expr) => {
         match $size {

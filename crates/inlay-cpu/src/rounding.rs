@@ -1,10 +1,10 @@
-//! Conversions to 16-bit floats that round once.
-//!
-//! A conversion through `f32` rounds twice. The result is still right if the first rounding is to odd: an
-//! inexact value gets a last bit of 1, so that the second rounding never takes it for a tie.
+//! Conversions to 16-bit floats that round once. A conversion from `f64` through `f32` rounds
+//! twice. The result is still the nearest number if the first rounding is to odd: the last bit of
+//! an inexact value is set to 1, so the second rounding never mistakes it for a tie.
 
 use half::{bf16, f16};
 
+/// Rounds to odd.
 fn to_odd(value: f64) -> f32 {
     let near = value as f32;
     if f64::from(near) == value || !near.is_finite() {
@@ -16,17 +16,18 @@ fn to_odd(value: f64) -> f32 {
     f32::from_bits(cut | 1)
 }
 
-/// The nearest `f16`.
+/// Returns the nearest `f16`.
 pub fn f16_from_f64(value: f64) -> f16 {
     f16::from_f32(to_odd(value))
 }
 
-/// The nearest `bf16`.
+/// Returns the nearest `bf16`.
 pub fn bf16_from_f64(value: f64) -> bf16 {
     bf16::from_f32(to_odd(value))
 }
 
-/// An integer as an `f64` that rounds to 16 bits as the integer itself would.
+/// Converts an integer to `f64`, rounded to odd, so that [`f16_from_f64`] and [`bf16_from_f64`]
+/// round the result as they would round the integer itself.
 pub fn f64_from_i128(value: i128) -> f64 {
     let size = value.unsigned_abs();
     let spare = (128 - size.leading_zeros()).saturating_sub(53);

@@ -1,13 +1,14 @@
 //! Copies by non-temporal stores, for results that the caches can't hold.
 //!
-//! An ordinary store first reads the cache line that it overwrites. A non-temporal store does not, which
-//! saves a third of the memory traffic of a copy, but the result is not in a cache afterwards.
+//! An ordinary store first reads the cache line that it overwrites. A non-temporal store does not,
+//! which saves a third of the memory traffic of a copy. But the result is not in a cache
+//! afterwards.
 
 use crate::arch::stream_lines;
 pub(crate) use crate::arch::{LINE, fence};
 
-/// Copies `len` bytes by non-temporal stores. Incomplete cache lines at both ends are copied by ordinary
-/// stores. The caller calls [`fence`] before another thread may read the result.
+/// Copies `len` bytes by non-temporal stores. Incomplete cache lines at both ends are copied by
+/// ordinary stores. The caller calls [`fence`] before another thread may read the result.
 ///
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].

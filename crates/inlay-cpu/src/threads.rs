@@ -1,8 +1,9 @@
-//! Threads: how many, and how work is split among them.
+//! The thread pool, and how work is split among threads.
 //!
 //! The pool is built on first use and rebuilt when the number of threads changes. A forked child
-//! abandons it, since its threads exist only in the parent. A caller that can't get the pool at once
-//! works alone; results never depend on the number of threads.
+//! abandons the pool, because its threads exist only in the parent. If another thread holds the
+//! lock of the pool, the caller does all of its work alone. Results never depend on the number of
+//! threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,7 +14,8 @@ use rayon::ThreadPool;
 
 use crate::tuning::GRAIN;
 
-/// Parts for each thread. With several, a thread that is descheduled delays the call by one part only.
+/// The number of parts per thread. With several parts, a thread that is descheduled delays the call
+/// by one part only.
 const PARTS_PER_THREAD: usize = 4;
 
 /// How long a thread spin-waits before it sleeps. Waking a thread takes longer than most waits.
@@ -22,10 +24,13 @@ const LINGER: Duration = Duration::from_micros(50);
 /// Counts the calls that were split among threads, so that spin-waiting threads see the next one.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
-/// How many spawned helpers have not started yet.
+/// The number of spawned helpers that have not started yet.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
+/// The number of threads that a call may use, or 0 while it was not determined yet.
 static WANTED: AtomicUsize = AtomicUsize::new(0);
+/// Incremented in the child of every fork. A pool that was built at another count belongs to an
+/// ancestor process, and its threads don't exist here.
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 static POOL: Mutex<Option<Built>> = Mutex::new(None);
 
@@ -35,7 +40,7 @@ struct Built {
     forks: usize,
 }
 
-/// How many threads a call may use.
+/// Returns how many threads a call may use.
 pub fn num_threads() -> usize {
     match WANTED.load(Relaxed) {
         0 => {
@@ -49,7 +54,7 @@ pub fn num_threads() -> usize {
     }
 }
 
-/// The most threads that can be set. More would only exhaust the system.
+/// The largest number of threads that can be set. More would only exhaust the system.
 pub const MAX_THREADS: usize = 1024;
 
 /// Sets how many threads a call may use: 1 to [`MAX_THREADS`].
@@ -57,9 +62,9 @@ pub fn set_num_threads(threads: usize) {
     WANTED.store(threads.clamp(1, MAX_THREADS), Relaxed);
 }
 
-/// Splits `0..len` into ranges and calls `work` with each. It uses several threads when there is enough
-/// work for them, at `cost` bytes per item. The ranges depend only on the arguments and the number of
-/// threads.
+/// Splits `0..len` into ranges and calls `work` with each. Uses several threads if there is enough
+/// work for them, at `cost` bytes per item. The ranges depend only on the arguments, the number of
+/// threads and [`GRAIN`].
 pub(crate) fn split(len: usize, cost: usize, work: impl Fn(Range<usize>) + Sync) {
     let parts = parts(len, cost);
     if parts <= 1 {
@@ -68,7 +73,7 @@ pub(crate) fn split(len: usize, cost: usize, work: impl Fn(Range<usize>) + Sync)
     run(parts, |part| work(part_of(len, parts, part)));
 }
 
-/// The number of parts that [`split`] makes.
+/// Returns the number of parts that [`split`] makes.
 pub(crate) fn parts(len: usize, cost: usize) -> usize {
     let total = len.saturating_mul(cost.max(1));
     let grain = GRAIN.get().max(1);
@@ -82,7 +87,7 @@ pub(crate) fn parts(len: usize, cost: usize) -> usize {
     (total / grain).min(threads * PARTS_PER_THREAD).min(len)
 }
 
-/// The range of part `part` when `0..len` is split into `parts`.
+/// Returns the range of part `part` when `0..len` is split into `parts`.
 pub(crate) fn part_of(len: usize, parts: usize, part: usize) -> Range<usize> {
     let (size, more) = (len / parts, len % parts);
     let start = part * size + part.min(more);
@@ -91,8 +96,8 @@ pub(crate) fn part_of(len: usize, parts: usize, part: usize) -> Range<usize> {
 
 /// Calls `work` with each of `0..parts`, on several threads if the pool is available.
 pub(crate) fn run(parts: usize, work: impl Fn(usize) + Sync) {
-    // On a worker thread of any rayon pool, all cores have work already. Waiting there could also run
-    // another job of that pool, which may want a lock that this thread holds.
+    // A worker thread of any rayon pool works alone. All cores have work already. And a worker that
+    // waits may run another job of its pool, which could wait for a lock that this thread holds.
     let alone = parts <= 1 || rayon::current_thread_index().is_some();
     let Some(pool) = (if alone { None } else { pool() }) else {
         return (0..parts).for_each(work);
@@ -124,8 +129,9 @@ pub(crate) fn run(parts: usize, work: impl Fn(usize) + Sync) {
     });
 }
 
-/// Spin-waits until `done` or until [`LINGER`] has passed. Threads wait for the rest of this call or for
-/// the next call, and both mostly come sooner than a sleeping thread wakes.
+/// Spin-waits until `done` returns true or [`LINGER`] has passed. The caller waits for the helpers
+/// to finish, and a helper waits for the next call. Both usually take less time than waking a
+/// sleeping thread.
 fn linger(done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() && start.elapsed() < LINGER {
@@ -149,10 +155,10 @@ fn pool() -> Option<Arc<ThreadPool>> {
     }
     let old = slot.take();
     if let Some(old) = old.filter(|old| old.forks != forks) {
-        // Its threads exist only in the parent, so dropping it would wait for ever.
+        // The threads of the old pool exist only in the parent, so dropping it would wait forever.
         std::mem::forget(old);
     }
-    // The caller works too.
+    // The caller is one of the threads, so the pool has one less.
     let name = |n| format!("inlay-{n}");
     let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.max(2) - 1).thread_name(name);
     let pool = Arc::new(builder.build().ok()?);
@@ -167,7 +173,8 @@ fn watch_forks() {
     }
     static WATCH: std::sync::Once = std::sync::Once::new();
     WATCH.call_once(|| {
-        // SAFETY: the handler only adds to an atomic, which is allowed in a forked child.
+        // SAFETY: the handler has the right signature and only adds to an atomic, which is
+        // async-signal-safe and so allowed in a forked child.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });
 }

@@ -1,23 +1,24 @@
 //! The thresholds between strategies, which tests and `make sweep` can change.
 //!
-//! No threshold changes a result. Beside each stands the measurement that set it; `make sweep` repeats
-//! these measurements on the machine at hand. Figures without another name are from an AMD EPYC of the
-//! Zen 4 generation, two cores with 32 KiB, 1 MiB and 32 MiB of cache, in November 2026.
+//! No threshold changes a result. The measurement behind each value is given in parentheses, and
+//! `make sweep` repeats the measurements on the current machine. Unless stated otherwise,
+//! measurements were made in November 2026 on two cores of an AMD EPYC (Zen 4) with caches of 32
+//! KiB, 1 MiB and 32 MiB.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::arch::caches::caches;
 
-/// A number that decides between two strategies. To read it is a relaxed load.
+/// A number that decides between two strategies. Reading it is a relaxed load.
 #[derive(Debug)]
 pub struct Threshold {
-    /// Its name, as `make sweep` shows it.
+    /// The name of the threshold, as `make sweep` shows it.
     pub name: &'static str,
     value: AtomicUsize,
     default: fn() -> usize,
 }
 
-/// The value of a threshold whose default was not asked for yet.
+/// The stored value while the default was not computed yet.
 const UNSET: usize = usize::MAX;
 
 impl Threshold {
@@ -25,7 +26,7 @@ impl Threshold {
         Threshold { name, value: AtomicUsize::new(UNSET), default }
     }
 
-    /// Its value.
+    /// Returns the value.
     #[inline]
     pub fn get(&self) -> usize {
         match self.value.load(Relaxed) {
@@ -34,7 +35,7 @@ impl Threshold {
         }
     }
 
-    /// Gives it the value that it has outside of tests.
+    /// Sets the value to the default, and returns it.
     #[cold]
     pub fn reset(&self) -> usize {
         let value = (self.default)();
@@ -42,7 +43,8 @@ impl Threshold {
         value
     }
 
-    /// Changes it for as long as the result lives. The value is at least 1, and below [`usize::MAX`].
+    /// Changes the value until the returned guard is dropped. The value is clamped to at least 1
+    /// and less than [`usize::MAX`].
     pub fn set(&'static self, value: usize) -> Changed {
         let before = self.get();
         self.value.store(value.clamp(1, UNSET - 1), Relaxed);
@@ -50,7 +52,7 @@ impl Threshold {
     }
 }
 
-/// A threshold has another value while this lives.
+/// A guard that restores the value of a threshold on drop.
 #[must_use = "the threshold is changed until this is dropped"]
 #[derive(Debug)]
 pub struct Changed {
@@ -64,88 +66,100 @@ impl Drop for Changed {
     }
 }
 
-/// Declares thresholds, and lists them.
+/// Declares the thresholds, and the list of all of them.
 macro_rules! thresholds {
     ($($(#[$doc:meta])* $name:ident = $default:expr;)*) => {
         $($(#[$doc])* pub static $name: Threshold = Threshold::new(stringify!($name), || $default);)*
 
-        /// All of them.
+        /// All thresholds.
         pub static ALL: &[&Threshold] = &[$(&$name),*];
     };
 }
 
 thresholds! {
-    /// Bytes of work below which a second thread costs more than it brings: it takes 5 to 15 us to wake.
-    /// (256 KiB into as many: 6.5 us alone, 19 with two threads. 4 MiB: 92 us alone, 60 with two.)
+    /// The fewest bytes of work for each part that is given to a thread. It takes 5 to 15 us to
+    /// wake a thread, so less work is done faster by one thread. (Copy of 256 KiB: 6.5 us with one
+    /// thread, 19 us with two. Copy of 4 MiB: 92 us with one thread, 60 us with two.)
     GRAIN = 512 << 10;
 
-    /// Results of at least so many bytes are written by non-temporal stores: those that the last-level
-    /// cache can't hold. (Copies with 32 MiB of it: 16 MiB in 0.43 ms, by non-temporal stores in 0.65;
-    /// 32 MiB in 1.3 both ways, on one core in 1.9 and 1.5; 64 MiB in 3.4 and 2.6. Fills gain nothing
-    /// at any size: 64 MiB in 1.8 and 2.4 ms.)
+    /// Results of at least this many bytes are written by non-temporal stores, because the
+    /// last-level cache can't hold them. (Copies with a cache of 32 MiB: 16 MiB take 0.43 ms by
+    /// ordinary and 0.65 ms by non-temporal stores; 32 MiB take 1.3 ms by both, on one core 1.9 and
+    /// 1.5 ms; 64 MiB take 3.4 and 2.6 ms. Fills gain nothing at any size: 64 MiB take 1.8 and 2.4
+    /// ms.)
     STREAM = caches().last;
 
-    /// Bytes of all updates up to which several threads reduce rows directly, as one thread does: twice
-    /// the last-level cache. (200k rows of 256 bytes: 2.0 ms instead of 2.3, 100k of 128 bytes 0.6
-    /// instead of 1.0; 1M of 256 bytes 19 instead of 15.)
+    /// If all updates together have at most this many bytes, several threads reduce rows of up to
+    /// 512 bytes directly, as one thread does. It is twice the last-level cache. (Directly and by
+    /// place: 200k rows of 256 bytes take 2.0 and 2.3 ms, 100k rows of 128 bytes 0.6 and 1.0 ms, 1M
+    /// rows of 256 bytes 19 and 15 ms.)
     CACHED = 2 * caches().last;
 
-    /// Places for an entry up to which a direct scatter notes what each place held before. A note is a
-    /// bit or a byte to clear, which is less than to sort the entry. (Sums of rows of 16 bytes into 1M
-    /// places, two threads: with notes 0.5 of the time at 32 places for an entry; equal at 64 to 128.)
+    /// The most places per entry for which a direct scatter keeps a note for every place. A note is
+    /// a bit or a byte, and clearing the notes of all places takes less time than sorting the
+    /// entries. (Sums of rows of 16 bytes into 1M places on two threads: notes take 0.5 of the time
+    /// at 32 places per entry, and the same time at 64 to 128.)
     NOTED = 32;
 
-    /// Bytes of a row without gaps up to which it is prefetched. For longer rows the hardware
-    /// prefetcher does that.
+    /// Contiguous rows of up to this many bytes are prefetched. Longer rows are left to the
+    /// hardware prefetcher.
     SHORT_ROW = 4 << 10;
 
-    /// Elements up to which a call needs no walk. (`masked_fill` without a walk: 0.43 us instead of 0.48 for
-    /// 64 elements, 0.57 instead of 0.63 for 1024, 3.27 instead of 3.32 for 32K.)
+    /// Up to this many contiguous elements are processed as one run, without a walk. (`masked_fill`
+    /// without and with a walk: 0.43 and 0.48 us for 64 elements, 0.57 and 0.63 us for 1024, 3.27
+    /// and 3.32 us for 32K.)
     FEW = 1024;
 
-    /// True elements among 64 up to which an expansion copies the other elements as a whole and writes the
-    /// true ones over them one by one. With more, each element is chosen without a branch. Portable
-    /// level only. (1M floats, one thread: one by one takes 0.4 of the time at 8 of 64, 0.7 at 32.)
+    /// If at most this many of 64 mask elements are true, an expansion copies all 64 old elements
+    /// and then writes the new ones one by one. With more, each element is chosen without a branch.
+    /// It applies where there is no vector code. (1M `f32`, one thread: one by one takes 0.4 of the
+    /// time at 8 of 64, and 0.7 at 32.)
     EXPAND_SPARSE = 32;
 
-    /// True elements among 64 up to which a compression moves them one by one. With more, every element is
-    /// moved to where the next true one belongs. Portable level only. (1M floats, one thread: one by one
-    /// takes 0.5 of the time at 16 of 64, 0.8 at 32.)
+    /// If at most this many of 64 mask elements are true, a compression copies the selected
+    /// elements one by one. With more, it stores every element at the next free position and
+    /// advances that position by the mask bit, without a branch. It applies where there is no
+    /// vector code. (1M `f32`, one thread: one by one takes 0.5 of the time at 16 of 64, and 0.8 at
+    /// 32.)
     COMPRESS_SPARSE = 32;
 
-    /// Places for an entry up to which an index is dense: its places are counted, and not its entries
-    /// sorted. (16 half floats into 256K places: sorting takes 1.2 of the time at 8 places for an entry,
-    /// a fraction of it from 32 on; they cross between 8 and 17.)
+    /// An index is dense if there are at most this many places per entry. The entries of a dense
+    /// index are grouped by a counting sort over all places, those of a sparse index by sorting the
+    /// entries. (Rows of 16 `f16` into 256K places: sorting takes 1.2 of the time of counting at 8
+    /// places per entry, and a fraction of it from 32 on. They take the same time between 8 and
+    /// 17.)
     DENSE = 8;
 
-    /// Places for an entry up to which `put_along_axis` copies each lane just before it is written. With
-    /// more, all is copied first.
+    /// With at most this many places per entry, `put_along_axis` copies each lane just before it is
+    /// written. With more, it copies the whole tensor first.
     COPIED = 16;
 
-    /// Bytes of a contiguous lane up to which `take_along_axis` prefetches the next one: half of the
-    /// first-level cache.
+    /// `take_along_axis` prefetches the next lane if a contiguous lane has at most this many bytes:
+    /// half of the first-level cache.
     SHORT_LANE = caches().first / 2;
 
-    /// The most bytes of a tile that lanes are moved to: half of the second-level cache.
+    /// The most bytes of a tile to which lanes are moved: half of the second-level cache.
     TILE = caches().second / 2;
 
-    /// Bytes of a tooth of a comb from which the teeth and the gaps are copied as parts of their own.
-    /// Narrower teeth are interleaved with the gaps. (Every other row of 32 MiB, in rows of 512 bytes:
-    /// half of the time.)
+    /// If the teeth of a comb (a slice with a step) have at least this many bytes, the teeth and
+    /// the gaps between them are copied as separate parts. Narrower teeth are interleaved with the
+    /// gaps. (Every other row of 32 MiB, in rows of 512 bytes: half of the time.)
     WIDE_TOOTH = 256;
 
-    /// Contiguous bytes of a region below which it is written over a copy of the whole. From there on
-    /// only the rest of the whole is copied. (The middle half of rows of 512 bytes, 16 MiB: 1.5 ms
-    /// instead of 2.5.)
+    /// If the contiguous runs of a region have fewer bytes than this, the whole tensor is copied
+    /// and the region is written over the copy. Otherwise only the rest of the tensor is copied.
+    /// (The middle half of rows of 512 bytes, 16 MiB: 1.5 ms instead of 2.5.)
     SHORT_RUN = 512;
 
-    /// A region is small if it has at most one of so many elements of its tensor. (256 KiB: over a copy takes
-    /// 0.92 of the time from one of 8 on, 1.5 at one half.)
+    /// A region is small if its tensor has at least this many times as many elements. (256 KiB:
+    /// writing the region over a copy takes 0.92 of the time if the region is at most 1/8 of the
+    /// tensor, and 1.5 at 1/2.)
     SMALL_REGION = 64;
 
-    /// Bytes of a tensor up to which it is copied as a whole before a small region of it is written: half
-    /// of the second-level cache, in which the region still is then. (Over a copy takes 0.7 of the time at
-    /// 16 KiB, 0.95 at 512 KiB, 0.97 at 1 MiB.)
+    /// A tensor of at most this many bytes is copied as a whole before a small region of it is
+    /// written. It is half of the second-level cache, so that the region is still in the cache.
+    /// (Writing the region over a copy takes 0.7 of the time at 16 KiB, 0.95 at 512 KiB, 0.97 at 1
+    /// MiB.)
     COPIED_WHOLE = caches().second / 2;
 }
 

@@ -1,12 +1,13 @@
-//! Views: a layout over bytes that are locked, in bounds and of one dtype.
+//! Views: a layout and a dtype over locked bytes. The bounds of every view were checked.
 //!
-//! [`Src`] is to a [`Dst`] as `&[T]` is to `&mut [T]`: sources may be copied, a destination is exclusive.
+//! A [`Src`] is like `&[T]`: it may be copied. A [`Dst`] is like `&mut [T]`: it is exclusive.
 
 use std::marker::PhantomData;
 
 use inlay_core::{DType, Layout};
 
-/// The addresses between which a view's bytes lie. They are computed once, when its bounds are checked.
+/// The range of addresses that contains a view's bytes. It is computed once, when the bounds of the
+/// view are checked.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) low: usize,
@@ -14,14 +15,14 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Whether no byte lies in both spans.
+    /// Returns whether the spans have no byte in common.
     pub(crate) fn is_apart(self, other: Span) -> bool {
         let empty = self.low == self.high || other.low == other.high;
         empty || self.high <= other.low || other.high <= self.low
     }
 }
 
-/// Elements that may be read.
+/// A view of elements that may be read.
 #[derive(Clone, Copy)]
 pub struct Src<'a> {
     origin: *const u8,
@@ -31,10 +32,11 @@ pub struct Src<'a> {
     lock: PhantomData<&'a [u8]>,
 }
 
-/// Elements that may be written; no two of them overlap, and nothing else can reach them for `'a`.
+/// A view of elements that may be written. No two elements overlap, and nothing else can access
+/// them for `'a`.
 ///
-/// A destination is neither `Copy` nor `Clone`: a kernel takes it by value, and there is a second one of
-/// the same bytes only after the first is gone.
+/// A destination is neither `Copy` nor `Clone`. A kernel takes it by value, so a second destination
+/// of the same bytes can be made only after the first one is consumed or dropped.
 ///
 /// ```compile_fail,E0382
 /// # use inlay_core::{DType, Layout};
@@ -48,10 +50,10 @@ pub struct Src<'a> {
 /// ```
 pub struct Dst<'a>(Target<'a>);
 
-/// A [`Dst`] inside of a kernel: a pointer that the kernel hands to its threads.
+/// A [`Dst`] inside of a kernel: a pointer that the kernel passes to its threads.
 ///
-/// It is `Copy`, so it proves nothing by itself. Each `unsafe` block that writes through it says why no
-/// other thread has the same elements.
+/// It is `Copy`, so it does not guarantee exclusive access. Each `unsafe` block that writes through
+/// it says why no other thread accesses the same elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     origin: *mut u8,
@@ -61,20 +63,26 @@ pub(crate) struct Target<'a> {
     lock: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: a source is an address of bytes that nobody writes for 'a, whichever thread reads them.
+// SAFETY: nobody writes the bytes of a source for `'a` (see `Src::new`), so any thread may read
+// them.
 unsafe impl Send for Src<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Src<'_> {}
-// SAFETY: a target is an address; whoever writes through it says why no other thread has the same
-// elements. A `Dst`, which is made of one, is exclusive, and a shared reference to it writes nothing.
+// SAFETY: a target is only an address. Code that writes through it is `unsafe` and says why no
+// other thread accesses the same elements. A `Dst`, which contains a target, is exclusive, and a
+// shared reference to a `Dst` gives no access to the bytes.
 unsafe impl Send for Target<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Target<'_> {}
 
 impl<'a> Src<'a> {
+    /// Makes a view of the elements of `layout`, where `origin` is the address of the first
+    /// element.
+    ///
     /// # Safety
-    /// Every element of `layout`, counted from `origin`, lies in `span`, can be read for `'a`, and is not
-    /// written meanwhile but by a kernel that was given both views and checks that they lie apart.
+    /// Every element lies inside of `span` and can be read for `'a`. For `'a` it is written by
+    /// nobody except a kernel that was given this view too and checks that its destination does not
+    /// overlap it.
     pub(crate) unsafe fn new(
         origin: *const u8,
         layout: &'a Layout,
@@ -84,34 +92,37 @@ impl<'a> Src<'a> {
         Src { origin, layout, dtype, span, lock: PhantomData }
     }
 
-    /// Some of the elements, from the byte `offset` on.
+    /// Returns a view of some of the elements. `offset` is the distance in bytes from the first
+    /// element of this view to the first element of `layout`.
     ///
     /// # Safety
-    /// Every element of `layout` from there on is one of this view's.
+    /// Every element of `layout` at that offset is an element of this view.
     pub(crate) unsafe fn part<'p>(&self, offset: isize, layout: &'p Layout) -> Src<'p>
     where
         'a: 'p,
     {
-        // SAFETY: the caller's promise; what holds for all elements holds for some of them.
+        // SAFETY: the caller's promise; the elements of the part are elements of this view, for
+        // which `Src::new` was called.
         unsafe { Src::new(self.origin.offset(offset), layout, self.dtype, self.span) }
     }
 
-    /// The addresses between which the bytes lie.
+    /// Returns the range of addresses that contains the bytes.
     pub(crate) fn span(&self) -> Span {
         self.span
     }
 
-    /// The address of the element at index 0, 0, …; it may be anything if there are no elements.
+    /// Returns the address of the element at index 0, 0, …. It may be any address if there are no
+    /// elements.
     pub(crate) fn origin(&self) -> *const u8 {
         self.origin
     }
 
-    /// Where the elements lie.
+    /// Returns the layout of the elements.
     pub fn layout(&self) -> &'a Layout {
         self.layout
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -119,8 +130,9 @@ impl<'a> Src<'a> {
 
 impl<'a> Dst<'a> {
     /// # Safety
-    /// Every element of `layout`, counted from `origin`, lies in `span`, can be written for `'a`, overlaps
-    /// no other element of it, and is reached for `'a` through nothing but this view.
+    /// `origin` is the address of the first element of `layout`. Every element lies inside of
+    /// `span` and can be written for `'a`. No two elements overlap. For `'a` they are accessed only
+    /// through this view.
     pub(crate) unsafe fn new(
         origin: *mut u8,
         layout: &'a Layout,
@@ -130,81 +142,84 @@ impl<'a> Dst<'a> {
         Dst(Target { origin, layout, dtype, span, lock: PhantomData })
     }
 
-    /// The pointer that a kernel works with. The destination is used up, so that the kernel is the only
-    /// one to write for `'a`.
+    /// Returns the pointer that a kernel works with. It consumes the destination, so only this
+    /// kernel can write for `'a`.
     #[inline]
     pub(crate) fn into_target(self) -> Target<'a> {
         self.0
     }
 
-    /// The addresses between which the bytes lie.
+    /// Returns the range of addresses that contains the bytes.
     pub(crate) fn span(&self) -> Span {
         self.0.span
     }
 
-    /// Where the elements lie.
+    /// Returns the layout of the elements.
     pub fn layout(&self) -> &'a Layout {
         self.0.layout
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 }
 
 impl<'a> Target<'a> {
-    /// Some of the elements, from the byte `offset` on.
+    /// Returns a target of some of the elements. `offset` is the distance in bytes from the first
+    /// element of this target to the first element of `layout`.
     ///
     /// # Safety
-    /// Every element of `layout` from there on is one of this view's, and no two are the same.
+    /// Every element of `layout` at that offset is an element of this target, and no two are the
+    /// same.
     pub(crate) unsafe fn part<'p>(&self, offset: isize, layout: &'p Layout) -> Target<'p>
     where
         'a: 'p,
     {
-        // SAFETY: the caller's promise: the first element lies inside of the view.
+        // SAFETY: the caller's promise: the first element lies inside of this target.
         let origin = unsafe { self.origin.offset(offset) };
         let Target { dtype, span, .. } = *self;
         Target { origin, layout, dtype, span, lock: PhantomData }
     }
 
-    /// The same elements, for kernels that read what they are about to write.
+    /// Returns a source of the same elements, for kernels that read the old values.
     pub(crate) fn as_src(&self) -> Src<'a> {
         let Target { origin, layout, dtype, span, lock } = *self;
         Src { origin, layout, dtype, span, lock }
     }
 
-    /// Panics when `src` may share a byte with this view.
+    /// Panics if the address range of `src` overlaps that of this target.
     #[inline]
     pub(crate) fn expect_apart(&self, src: &Src<'_>) {
         assert!(self.span.is_apart(src.span), "source and destination overlap");
     }
 
-    /// The element size of both views. Panics when they differ in it.
+    /// Returns the element size of both views. Panics if the sizes differ.
     #[inline]
     pub(crate) fn same_size(&self, src: &Src<'_>) -> usize {
         assert_eq!(self.dtype.size(), src.dtype.size(), "elements of one size");
         self.dtype.size()
     }
 
-    /// Panics unless `src` lies apart, in elements of the same size.
+    /// Panics if `src` overlaps this target or has another element size.
     #[inline]
     pub(crate) fn expect_source(&self, src: &Src<'_>) {
         self.expect_apart(src);
         self.same_size(src);
     }
 
-    /// The address of the element at index 0, 0, …; it may be anything if there are no elements.
+    /// Returns the address of the element at index 0, 0, …. It may be any address if there are no
+    /// elements.
     pub(crate) fn origin(&self) -> *mut u8 {
         self.origin
     }
 
-    /// Where the elements lie.
+    /// Returns the layout of the elements.
     pub(crate) fn layout(&self) -> &'a Layout {
         self.layout
     }
 
-    /// The dtype of the elements.
+    /// Returns the dtype of the elements.
     pub(crate) fn dtype(&self) -> DType {
         self.dtype
     }

@@ -1,11 +1,12 @@
-//! Walks N layouts of one shape together, as runs of equally spaced elements.
+//! Iterates over N layouts of one shape together, in runs of equally spaced elements.
 //!
-//! Neighbouring dimensions that are contiguous in all of the layouts are merged, so that contiguous tensors
-//! are a single run whatever their rank.
+//! Neighbouring dimensions that are contiguous in all of the layouts are merged, so contiguous
+//! tensors of any rank are a single run.
 //!
-//! What kernels rely on: every offset of a run is that of an element of its layout, as long as the run's
-//! range lies below [`Walk::len`]; and runs of disjoint ranges have disjoint elements. The constructors
-//! panic unless the layouts have one shape.
+//! The `unsafe` code of the kernels relies on these guarantees. The constructors panic unless the
+//! layouts have one shape. Every offset of a run is that of an element of its layout, if the range
+//! of positions ends at or below [`Walk::len`]. Disjoint ranges of positions have disjoint
+//! elements.
 
 use std::ops::Range;
 
@@ -15,43 +16,44 @@ use smallvec::SmallVec;
 use crate::threads;
 use crate::tuning::FEW;
 
-/// Layouts merged and ready to walk.
+/// An iteration over N layouts, with merged dimensions.
 pub(crate) struct Walk<const N: usize> {
     dims: SmallVec<[Dimension<N>; 6]>,
-    /// Byte offset of the first element from each layout's origin. It is not 0 if a dimension is walked
-    /// from its end.
+    /// The byte offset of the first element from each layout's origin. It is not 0 if a dimension
+    /// is walked from its end.
     start: [isize; N],
     len: usize,
 }
 
-/// A number of elements, and the bytes from one to the next in each layout.
+/// A dimension: its size, and its stride in bytes in each layout.
 #[derive(Clone, Copy)]
 pub(crate) struct Dimension<const N: usize> {
     pub(crate) size: usize,
     pub(crate) strides: [isize; N],
 }
 
-/// Equally spaced elements, with a stride for each layout.
+/// A run of equally spaced elements, with a stride for each layout.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<const N: usize> {
-    /// Row-major position of the first element in the walk.
+    /// The number of the first element in the order of the walk.
     pub(crate) position: usize,
-    /// Byte offset of the first element from each layout's origin.
+    /// The byte offset of the first element from each layout's origin.
     pub(crate) offsets: [isize; N],
-    /// Byte distance from one element to the next in each layout.
+    /// The distance in bytes from one element to the next in each layout.
     pub(crate) strides: [isize; N],
-    /// How many elements.
+    /// The number of elements.
     pub(crate) len: usize,
 }
 
 impl<const N: usize> Run<N> {
-    /// All elements as one run in row-major order, without a walk, if they are few and each layout is
-    /// contiguous or repeats a single element. Panics unless the layouts have one shape. (A whole
+    /// Returns all elements as one run in row-major order, without a walk. Returns `None` if there
+    /// are more elements than [`FEW`] or none at all, or if a layout is neither contiguous nor a
+    /// single element that is repeated. Panics unless the layouts have one shape. (A whole
     /// `masked_select` of 8 x 8 `f32` takes 500 ns instead of 620.)
     #[inline]
     pub(crate) fn of_few(layouts: [&Layout; N], sizes: [usize; N]) -> Option<Self> {
         let len = layouts[0].numel();
-        // Without elements the origin may be no valid address.
+        // Without elements the origin may not be a valid address.
         if len == 0 || len > FEW.get() {
             return None;
         }
@@ -70,15 +72,15 @@ impl<const N: usize> Run<N> {
 }
 
 impl<const N: usize> Walk<N> {
-    /// A walk in row-major order. Panics unless the layouts have one shape.
+    /// Returns a walk in row-major order. Panics unless the layouts have one shape.
     pub(crate) fn new(layouts: [&Layout; N]) -> Self {
         let mut walk = Walk::over(layouts, None);
         walk.merge();
         walk
     }
 
-    /// A walk by ascending addresses of the first layout, for kernels whose result does not depend on the
-    /// order. Panics unless the layouts have one shape.
+    /// Returns a walk by ascending addresses of the first layout, for kernels whose result does not
+    /// depend on the order. Panics unless the layouts have one shape.
     pub(crate) fn in_memory_order(layouts: [&Layout; N]) -> Self {
         let mut walk = Walk::over(layouts, None);
         walk.sort();
@@ -86,8 +88,8 @@ impl<const N: usize> Walk<N> {
         walk
     }
 
-    /// As [`Walk::in_memory_order`], at position 0 of `axis`. The layouts may differ in the size of `axis`
-    /// only.
+    /// [`Walk::in_memory_order`] over the elements at position 0 of `axis`. The layouts may have
+    /// different sizes of `axis`; all other sizes must agree.
     pub(crate) fn of_rows(layouts: [&Layout; N], axis: usize) -> Self {
         let mut walk = Walk::over(layouts, Some(axis));
         walk.sort();
@@ -95,13 +97,13 @@ impl<const N: usize> Walk<N> {
         walk
     }
 
-    // A walk is large. The functions change it in place and are inlined, so that it is not moved.
+    // A walk is large. These functions change it in place and are inlined, so that it is not moved.
 
-    /// All dimensions but `gone`, in the order of the layouts.
+    /// Returns a walk over all dimensions but `gone`, in the order of the layouts, not merged yet.
     #[inline(always)]
     fn over(layouts: [&Layout; N], gone: Option<usize>) -> Self {
         let mut walk = Walk { dims: SmallVec::new(), start: [0; N], len: 1 };
-        let [first, others @ ..] = &layouts[..] else { unreachable!("a walk of something") };
+        let [first, others @ ..] = &layouts[..] else { unreachable!("N is at least 1") };
         assert!(others.iter().all(|other| other.rank() == first.rank()), "layouts of one rank");
         for axis in (0..first.rank()).filter(|axis| Some(*axis) != gone) {
             let size = first.shape()[axis];
@@ -112,7 +114,8 @@ impl<const N: usize> Walk<N> {
         walk
     }
 
-    /// Sorts the dimensions by ascending addresses of the first layout.
+    /// Orders the walk by ascending addresses of the first layout: reverses dimensions with a
+    /// negative stride, and sorts dimensions by stride.
     #[inline(always)]
     fn sort(&mut self) {
         for dim in self.dims.iter_mut().filter(|dim| dim.strides[0] < 0 && dim.size > 0) {
@@ -152,22 +155,22 @@ impl<const N: usize> Walk<N> {
         }
     }
 
-    /// How many elements.
+    /// Returns the number of elements.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The length of a whole run.
+    /// Returns the length of a complete run: the size of the innermost dimension.
     pub(crate) fn run_len(&self) -> usize {
         self.dims.last().map_or(1, |dim| dim.size)
     }
 
-    /// The merged dimensions. The last one is that of the runs.
+    /// Returns the merged dimensions. Runs are along the last one.
     pub(crate) fn dims(&self) -> &[Dimension<N>] {
         &self.dims
     }
 
-    /// The walk over all dimensions but those at `gone`, at position 0 of these.
+    /// Returns a walk over all dimensions but those at `gone`, at position 0 of these.
     pub(crate) fn without(&self, gone: &[usize]) -> Self {
         let kept = self.dims.iter().enumerate().filter(|(k, _)| !gone.contains(k));
         let dims = kept.map(|(_, dim)| *dim).collect();
@@ -176,13 +179,13 @@ impl<const N: usize> Walk<N> {
         walk
     }
 
-    /// The strides of runs.
+    /// Returns the strides of runs: those of the innermost dimension.
     pub(crate) fn run_strides(&self) -> [isize; N] {
         self.dims.last().map_or([0; N], |dim| dim.strides)
     }
 
-    /// How many elements begin before the byte `offset` in the first layout. The walk is by ascending
-    /// addresses of that layout, and no two of its elements overlap.
+    /// Returns how many elements begin before the byte `offset` in the first layout. The walk must
+    /// be by ascending addresses of that layout, and no two of its elements may overlap.
     pub(crate) fn below(&self, offset: isize) -> usize {
         let Some(mut rest) = offset.checked_sub(self.start[0]).filter(|&rest| rest > 0) else {
             return 0;
@@ -192,8 +195,8 @@ impl<const N: usize> Walk<N> {
         for (k, dim) in self.dims.iter().enumerate() {
             each /= dim.size.max(1);
             let stride = dim.strides[0].max(1);
-            // Of the innermost dimension, count the elements that begin before `offset`; of an outer one,
-            // the positions that lie before it as a whole.
+            // In the innermost dimension, count the elements that begin before `offset`. In an
+            // outer one, count the positions that lie completely before it.
             let last = k + 1 == self.dims.len();
             let past = if last { (rest - 1) / stride + 1 } else { rest / stride };
             if past >= dim.size as isize {
@@ -215,7 +218,7 @@ impl<const N: usize> Walk<N> {
         }
         let Some((inner, outer)) = self.dims.split_last() else { return };
         let mut index = match outer.len() {
-            // Few dimensions are set without a loop.
+            // Up to six dimensions are set to 0 without a loop.
             len @ 0..=6 => SmallVec::<[usize; 6]>::from_buf_and_len([0; 6], len),
             len => SmallVec::from_elem(0, len),
         };
@@ -250,13 +253,15 @@ impl<const N: usize> Walk<N> {
         }
     }
 
-    /// Visits all runs. If the work, at `cost` bytes per element, is large enough, several threads do.
+    /// Calls `visit` with all runs. Uses several threads if there is enough work for them, at
+    /// `cost` bytes per element.
     pub(crate) fn parallel(&self, cost: usize, visit: impl Fn(Run<N>) + Sync) {
         threads::split(self.len, cost, |range| self.runs(range, &visit));
     }
 }
 
-/// Whether one step of `outer` is as far as all of `inner`, in every layout.
+/// Returns whether the two dimensions are contiguous in every layout: the stride of `outer` is the
+/// size times the stride of `inner`.
 fn follows<const N: usize>(outer: &Dimension<N>, inner: &Dimension<N>) -> bool {
     outer.strides.iter().zip(&inner.strides).all(|(&outer, &step)| {
         isize::try_from(inner.size).ok().and_then(|size| step.checked_mul(size)) == Some(outer)

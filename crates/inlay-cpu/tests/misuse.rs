@@ -1,6 +1,7 @@
-//! Safe code can't make a kernel leave its views: whatever does not fit together panics.
+//! Checks that safe code can't make a kernel access memory outside of its views: a call whose
+//! arguments don't fit together panics.
 //!
-//! What the borrow checker refuses is shown by the doctests of `Dst`, `WriteGuard` and `Element`.
+//! The doctests of `Dst`, `WriteGuard` and `Element` show what the compiler refuses.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +14,7 @@ use inlay_cpu::{Buffer, Dst, Src};
 
 const SUM: Combine = Combine::Reduce { reduce: Reduce::Sum, include_self: true };
 
-/// A contiguous tensor of its own.
+/// A contiguous tensor with its own buffer.
 struct Owned {
     buffer: Buffer,
     layout: Layout,
@@ -41,7 +42,7 @@ impl Owned {
         work(self.buffer.read().src(&self.layout, self.dtype).expect("inside"))
     }
 
-    /// As positions on an axis of `size`.
+    /// Reads the tensor as positions on an axis of `size`.
     fn positions(&self, size: usize) -> Positions {
         self.read(|src| Positions::read("test", "index", src, 0, size)).expect("in range")
     }
@@ -60,7 +61,8 @@ fn refused<R>(message: &str, work: impl FnOnce() -> R) {
     assert!(text.contains(message), "{text:?} instead of {message:?}");
 }
 
-/// Calls `work` with views of a destination and of sources, none of which has its buffer.
+/// Calls `work` with views of a destination and of sources. No source may have the buffer of the
+/// destination.
 fn with<R, const N: usize>(
     dst: &Owned,
     sources: [&Owned; N],
@@ -115,7 +117,7 @@ fn positions_are_used_on_the_axis_they_were_checked_for_or_a_larger_one() {
     refused("one shape", || gather(&f32s(&[10, 3]), &dst, &positions));
     let wide = Owned::new(DType::F64, &[3, 2]);
     refused("one size", || gather(&f32s(&[10, 2]), &wide, &positions));
-    // Rows of one element are read as elements.
+    // Rows of one element take another path: they are gathered as elements.
     refused("a larger axis", || gather(&f32s(&[5]), &f32s(&[3]), &positions));
 
     let bools = Owned::new(DType::Bool, &[3]);
@@ -135,7 +137,8 @@ fn positions_are_used_on_the_axis_they_were_checked_for_or_a_larger_one() {
     });
 }
 
-/// Scatters rows of `updates`, `[2, 4]` unless something is wrong, into `[8, 4]`.
+/// Scatters the rows of `updates` into a tensor of shape `[8, 4]`. Valid updates have the shape
+/// `[2, 4]`.
 fn scatter(base: Option<&Owned>, named: &Owned, updates: &Owned, combine: Combine) {
     let own = base.is_some();
     let sources = [named, updates, base.unwrap_or(updates)];
@@ -166,7 +169,7 @@ fn a_scatter_of_rows_fits_together() {
 
 #[test]
 fn a_base_or_an_index_does_not_overlap_what_is_written() {
-    // The destination, what is read of the same memory, and something apart.
+    // The destination, a source that overlaps it, and a source that does not.
     let x = Owned::new(DType::I64, &[8]);
     let part = |start, len| x.layout.slice(0, ResolvedSlice { start, step: 1, len });
     let (to, over, after) = (part(0, 2), part(1, 2), part(4, 2));

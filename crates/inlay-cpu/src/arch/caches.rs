@@ -2,23 +2,23 @@
 
 use std::sync::OnceLock;
 
-/// Bytes of the data caches that one core uses.
+/// The sizes in bytes of the data caches that one core uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caches {
-    /// The first level.
+    /// The size of the first level.
     pub first: usize,
-    /// The second level.
+    /// The size of the second level.
     pub second: usize,
-    /// The last level, which cores may share.
+    /// The size of the last level, which cores may share.
     pub last: usize,
 }
 
 impl Caches {
-    /// What is assumed where the system reports nothing.
+    /// The sizes that are assumed if the system reports none.
     const DEFAULT: Caches = Caches { first: 32 << 10, second: 1 << 20, last: 32 << 20 };
 
-    /// Bounds that keep thresholds sensible where a report is not. A virtual machine may report the
-    /// whole last-level cache of its host (several hundred MiB), of which it gets a small part, and an
+    /// Clamps the sizes to plausible values. A virtual machine may report the whole last-level
+    /// cache of its host (several hundred MiB), although it gets only a small part of it. An
     /// emulator may report a cache of a few KiB.
     fn bounded(self) -> Caches {
         let first = self.first.clamp(16 << 10, 256 << 10);
@@ -27,13 +27,13 @@ impl Caches {
     }
 }
 
-/// The caches of this machine, read once.
+/// Returns the cache sizes of this machine. They are read once.
 pub fn caches() -> Caches {
     static CACHES: OnceLock<Caches> = OnceLock::new();
     *CACHES.get_or_init(|| reported().unwrap_or(Caches::DEFAULT).bounded())
 }
 
-/// Linux describes each cache of a processor in a directory of its own.
+/// Reads the sizes from sysfs, where Linux has a directory for each cache of a processor.
 #[cfg(target_os = "linux")]
 fn reported() -> Option<Caches> {
     let entries = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
@@ -44,7 +44,8 @@ fn reported() -> Option<Caches> {
     of_levels(entries.flatten().filter_map(read))
 }
 
-/// The level and the bytes of a data cache, from the texts of its directory.
+/// Parses the level and the size in bytes of a data cache from the files of its directory. Returns
+/// `None` for an instruction cache.
 #[cfg(any(test, target_os = "linux"))]
 fn described(level: &str, kind: &str, size: &str) -> Option<(usize, usize)> {
     if kind.trim() == "Instruction" {
@@ -62,13 +63,13 @@ fn described(level: &str, kind: &str, size: &str) -> Option<(usize, usize)> {
     Some((level.trim().parse().ok()?, digits.parse::<usize>().ok()?.checked_mul(unit)?))
 }
 
-/// macOS tells the size of each level; its last level may be the second.
+/// Reads the size of each level by `sysctl`. On macOS the second level may be the last one.
 #[cfg(target_os = "macos")]
 fn reported() -> Option<Caches> {
     let levels = [c"hw.l1dcachesize", c"hw.l2cachesize", c"hw.l3cachesize"];
     of_levels(levels.into_iter().zip(1..).filter_map(|(name, level)| {
         let (mut value, mut len) = (0u64, size_of::<u64>());
-        // SAFETY: the name ends with a zero, and the system writes at most `len` bytes to `value`.
+        // SAFETY: the name is a C string, and the system writes at most `len` bytes to `value`.
         let failed = unsafe {
             let to = (&raw mut value).cast();
             libc::sysctlbyname(name.as_ptr(), to, &raw mut len, std::ptr::null_mut(), 0)
@@ -83,7 +84,8 @@ fn reported() -> Option<Caches> {
     None
 }
 
-/// The caches of pairs of level and bytes; `None` without a first and another level.
+/// Returns the caches that pairs of level and bytes describe, or `None` if the first or the second
+/// level is missing.
 #[cfg(any(test, target_os = "linux", target_os = "macos"))]
 fn of_levels(levels: impl Iterator<Item = (usize, usize)>) -> Option<Caches> {
     let mut levels: Vec<(usize, usize)> = levels.filter(|&(_, bytes)| bytes > 0).collect();
@@ -107,7 +109,7 @@ mod tests {
         let caches = of_levels(texts.into_iter().filter_map(|(l, k, s)| described(l, k, s)));
         let expected = Caches { first: 48 << 10, second: 2 << 20, last: 1 << 30 };
         assert_eq!(caches, Some(expected));
-        // The whole cache of a host is not this machine's.
+        // A last level of 1 GiB is clamped.
         assert_eq!(expected.bounded(), Caches { last: 64 << 20, ..expected });
         assert_eq!(described("1", "Data", "many"), None);
         assert_eq!(described("1", "Data", "32X"), None);

@@ -1,13 +1,14 @@
-//! The instruction set levels, which of them the machine has, and a hook for tests that forces one.
+//! The instruction set levels, their detection, and a function that forces a level in tests.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A set of vector instructions that kernels are compiled for. Each level includes the ones before it.
+/// A set of vector instructions that kernels are compiled for. Each level includes the ones before
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Level {
-    /// What every processor of the architecture has. On x86-64 that is SSE2.
+    /// The instructions that every processor of the architecture has. On x86-64 these are SSE2.
     Portable,
     /// AVX2 with F16C, which converts 16-bit floats.
     #[cfg(target_arch = "x86_64")]
@@ -28,7 +29,7 @@ impl Level {
     #[cfg(not(target_arch = "x86_64"))]
     const LEVELS: &[Level] = &[Level::Portable];
 
-    /// The levels that this machine has, in order.
+    /// Returns the levels that this machine has, in order.
     pub fn all() -> impl Iterator<Item = Level> {
         let best = super::native::detect();
         Level::LEVELS.iter().copied().filter(move |&level| level <= best)
@@ -40,14 +41,14 @@ impl Level {
     }
 }
 
-/// The code of no level: nothing was detected yet.
+/// The value of [`LEVEL`] while no level was detected yet.
 const UNKNOWN: u8 = u8::MAX;
 
-/// The level that kernels use, as its code.
+/// The level that kernels use, as the number of its variant.
 static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// The level that kernels use: the highest that the machine has, unless a test forces another. It is
-/// detected once, then this is a relaxed load.
+/// Returns the level that kernels use: the highest that the machine has, unless a test forces
+/// another. The level is detected once; after that, this function is a relaxed load.
 #[inline]
 pub(crate) fn level() -> Level {
     Level::of_code(LEVEL.load(Relaxed)).unwrap_or_else(detected)
@@ -56,13 +57,13 @@ pub(crate) fn level() -> Level {
 #[cold]
 fn detected() -> Level {
     let level = super::native::detect();
-    // A level that a test has forced in the meantime stays.
+    // If a test has forced a level since, that level stays.
     let _ = LEVEL.compare_exchange(UNKNOWN, level as u8, Relaxed, Relaxed);
     level
 }
 
-/// A level is forced while this lives. Results are the same at every level, so other threads may run
-/// kernels meanwhile; only one thread at a time can force a level.
+/// A guard: a level is forced until it is dropped. Only one thread at a time can force a level.
+/// Other threads may run kernels at the same time, because results are the same at every level.
 #[must_use = "the level is forced until this is dropped"]
 #[derive(Debug)]
 pub struct Forced {
@@ -75,7 +76,7 @@ impl Drop for Forced {
     }
 }
 
-/// Makes all kernels use `level`, or the highest that the machine has if that is lower.
+/// Makes all kernels use `level`, or the highest level of the machine if that is lower.
 pub fn force(level: Level) -> Forced {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,19 +1,19 @@
-//! Everything that depends on the processor: which vector instructions it has, the code that uses
-//! them, and the sizes of its caches.
+//! All code that depends on the processor: detection of vector instructions, the code that uses
+//! them, and the sizes of the caches.
 //!
-//! Nothing outside of this directory detects a feature, enables one, or calls an intrinsic. A kernel
-//! reaches vector instructions in one of three ways:
+//! No code outside of this directory detects or enables a processor feature or calls an intrinsic.
+//! A kernel uses vector instructions in one of three ways:
 //!
-//! * A loop that the compiler vectorizes implements [`Loop`] and runs through [`dispatch`], which
-//!   compiles it once per [`Simd`] token and picks the widest that the machine has.
-//! * An algorithm that exists only for some levels is a function that says whether it did the work
-//!   ([`Word::expand`], [`list_owned`]). The kernel keeps a portable path for the other levels.
-//! * A short primitive ([`prefetch_first`], [`stream_lines`], [`pack`], ...) uses only what every
-//!   processor of the architecture has, so it is chosen at compile time.
+//! * A loop that the compiler vectorizes implements [`Loop`] and runs through [`dispatch`]. It is
+//!   compiled once per [`Simd`] token, and `dispatch` picks the highest level that the machine has.
+//! * An algorithm that exists only for some levels is a function whose result tells how much of the
+//!   work it did ([`Word::expand`], [`list_owned`]). The kernel has portable code for the rest.
+//! * A short primitive ([`prefetch_first`], [`stream_lines`], [`pack`], ...) uses only instructions
+//!   that every processor of the architecture has, so it is chosen at compile time.
 //!
-//! Another architecture is a module beside [`portable`] with the same functions: its levels, its
-//! tokens and its primitives. The portable functions are compiled into every test build, and the tests
-//! compare them with those of the architecture.
+//! To support another architecture, add a module beside [`portable`] with the same functions, and
+//! its levels and tokens. The portable functions are compiled on every architecture, and tests
+//! compare some of them with the native ones.
 
 use std::ops::Range;
 
@@ -45,32 +45,32 @@ pub(crate) use native::{
 pub(crate) use simd::Loop;
 pub use simd::Simd;
 
-/// Bytes of a cache line: the unit of prefetches and of non-temporal stores.
+/// The bytes of a cache line, which is the unit of prefetches and of non-temporal stores.
 pub(crate) const LINE: usize = 64;
 
-/// What [`list_owned`] reads: `len` index values of an axis of `size`, and what they stand for.
+/// The input of [`list_owned`]: a block of entries of an index, and the data that belong to them.
 #[derive(Clone)]
 pub(crate) struct IndexBlock {
-    /// The values. They may be unaligned.
+    /// The index values of the entries. They may be unaligned.
     pub(crate) values: *const i64,
-    /// How many there are.
+    /// The number of entries.
     pub(crate) len: usize,
-    /// The size of the axis. A negative value counts from its end.
+    /// The size of the axis. A negative index value counts from its end.
     pub(crate) size: usize,
-    /// The places that are listed.
+    /// The range of places whose entries are listed.
     pub(crate) own: Range<usize>,
-    /// Where the data of the first entry lies, and the bytes from one entry to the next.
+    /// The address of the data of the first entry, and the distance in bytes to those of the next.
     pub(crate) data: (*const u8, isize),
-    /// The most entries of a block. The values of the next block are prefetched.
+    /// The number of entries from the start of this block to the next one, which is prefetched.
     pub(crate) next: usize,
 }
 
-/// What [`list_owned`] did with a block.
+/// The result of [`list_owned`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Listed {
-    /// Entries that were read. The caller lists the others.
+    /// The number of entries that were read. The caller lists the others.
     pub(crate) done: usize,
-    /// Entries that were listed.
+    /// The number of entries that were listed.
     pub(crate) len: usize,
     /// Whether an entry that was read is out of range.
     pub(crate) outside: bool,

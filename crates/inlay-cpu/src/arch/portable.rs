@@ -1,15 +1,15 @@
-//! The functions of an architecture without code of its own.
+//! The functions of [`super`] for architectures that have no module of their own.
 
 use super::simd::Portable;
 use super::{IndexBlock, Level, Listed, Loop};
 use crate::kernels::mask::{Compression, Expansion, Filling};
 
-/// The level of the machine.
+/// Returns the level of the machine.
 pub(super) fn detect() -> Level {
     Level::Portable
 }
 
-/// Runs a loop at the only level there is.
+/// Runs a loop at the portable level.
 ///
 /// # Safety
 /// As for [`Loop::run`].
@@ -19,12 +19,12 @@ pub(crate) unsafe fn dispatch<L: Loop>(work: L) -> L::Output {
     unsafe { work.run(Portable) }
 }
 
-/// Whether [`super::Simd::widen_halves`] works in vectors at the level in use.
+/// Returns whether [`super::Simd::widen_halves`] uses vector instructions at the current level.
 pub(crate) fn widens_halves() -> bool {
     false
 }
 
-/// Does nothing: without a prefetch instruction, the hardware prefetcher has to do.
+/// Does nothing, because there is no portable prefetch instruction.
 #[inline(always)]
 pub(crate) fn prefetch_first(_from: *const u8, _len: usize) {}
 
@@ -46,9 +46,9 @@ pub(crate) unsafe fn stream_lines(to: *mut u8, from: *const u8, len: usize) {
 #[inline]
 pub(crate) fn fence() {}
 
-/// Reads the first entries of an index of an axis of `size`: `to` takes their positions from the front, or
-/// 0 for an entry that is out of range. Gives how many were read, here none, and whether all of them
-/// are in range.
+/// Reads the first entries of an index on an axis of `size`. Writes to `to` the position of each
+/// entry, counted from the front, or 0 if it is out of range. Returns how many entries were read
+/// (here none), and whether all of them are in range.
 ///
 /// # Safety
 /// None.
@@ -61,7 +61,7 @@ pub(crate) unsafe fn read_places(
     (0, true)
 }
 
-/// Lists nothing, so the caller lists all entries.
+/// Lists nothing. The caller lists all entries.
 ///
 /// # Safety
 /// None.
@@ -74,9 +74,9 @@ pub(crate) unsafe fn list_owned<const WORDS: bool>(
     Listed::default()
 }
 
-/// The word of an element. There is no vector code for masks.
+/// An element as a word of its size. There is no vector code for masks, so no method does anything.
 pub(crate) trait Word: Copy {
-    /// Nothing is done.
+    /// Does nothing and returns `None`.
     ///
     /// # Safety
     /// None.
@@ -84,7 +84,7 @@ pub(crate) trait Word: Copy {
         None
     }
 
-    /// Nothing is done.
+    /// Does nothing and returns `None`.
     ///
     /// # Safety
     /// None.
@@ -92,7 +92,7 @@ pub(crate) trait Word: Copy {
         None
     }
 
-    /// Nothing is done.
+    /// Does nothing and returns false.
     ///
     /// # Safety
     /// None.
@@ -103,7 +103,7 @@ pub(crate) trait Word: Copy {
 
 impl<W: Copy> Word for W {}
 
-/// A bit for each of 64 bytes: whether it is not 0.
+/// Returns a bitmap of 64 bytes: a bit is set if its byte is not 0.
 ///
 /// # Safety
 /// 64 bytes can be read.
@@ -113,15 +113,16 @@ pub(crate) unsafe fn pack(from: *const u8) -> u64 {
     for k in 0..8 {
         // SAFETY: the caller's promise.
         let bytes = u64::from_le_bytes(unsafe { from.add(8 * k).cast::<[u8; 8]>().read() });
-        // The top bit of each byte that is not 0: the sum carries into it unless the rest is 0.
+        // Sets the top bit of each byte that is not 0. The sum carries into it unless the lower
+        // bits are 0.
         let top = (((bytes & LOW) + LOW) | bytes) & !LOW;
-        // The product brings the eight top bits side by side into its top byte.
+        // The multiplication gathers these eight bits in the top byte of the product.
         bits |= ((top >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * k);
     }
     bits
 }
 
-/// Transposes nothing, and says so.
+/// Does nothing and returns false. The caller transposes.
 ///
 /// # Safety
 /// None.

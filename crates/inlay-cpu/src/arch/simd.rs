@@ -1,14 +1,15 @@
-//! Loops that are compiled once per level, and what they may ask of the level.
+//! Loops that are compiled once per level, and the operations of a level that they can use.
 
 use half::f16;
 
-/// Proof that the machine has a level, and the operations of that level. Only the entry points of this
-/// directory make a token, so its methods are safe.
+/// A token of a level: a proof that the machine has the level, and the operations of the level.
+/// Only the entry points of this directory make a token, after they have checked the level. So its
+/// methods are safe.
 pub trait Simd: Copy {
-    /// Bytes of accumulators that fit into half of the vector registers.
+    /// The bytes of half of the vector registers, which loops use for accumulators.
     const ACCUMULATORS: usize;
 
-    /// Converts 16-bit floats, in vectors where the level can.
+    /// Converts 16-bit floats to 32 bits, by vector instructions if the level has them.
     fn widen_halves<const N: usize>(self, values: [f16; N]) -> [f32; N];
 }
 
@@ -26,15 +27,15 @@ impl Simd for Portable {
     }
 }
 
-/// A loop that the compiler turns into vectors, compiled once per token.
+/// A loop that the compiler vectorizes. It is compiled once per token.
 pub(crate) trait Loop {
-    /// What it gives.
+    /// The result of the loop.
     type Output;
 
     /// Runs the loop. Implementations and what they call are `#[inline(always)]`: only code that is
     /// inlined into the entry point of a level is compiled for that level.
     ///
     /// # Safety
-    /// What the type that implements it asks for.
+    /// The requirements of the implementing type.
     unsafe fn run<S: Simd>(self, simd: S) -> Self::Output;
 }

@@ -1,4 +1,4 @@
-//! Conversion from one dtype to another.
+//! Conversion of elements from one dtype to another.
 
 use half::{bf16, f16};
 use inlay_core::DType;
@@ -11,10 +11,11 @@ use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
 
-/// Writes every element of `src`, as a number of the dtype of `dst`, to the same index.
+/// Converts every element of `src` to the dtype of `dst` and writes it to the same index.
 ///
-/// Floats are truncated and saturate when they become integers, and NaN becomes 0. Integers wrap. Every
-/// number other than 0 is true. Complex numbers become only complex ones or bool.
+/// A float that becomes an integer is truncated and saturates, and NaN becomes 0. Integers wrap.
+/// Every number other than 0 becomes true. Callers convert complex numbers only to complex numbers
+/// or bools.
 ///
 /// # Panics
 /// When the views overlap or differ in shape.
@@ -36,8 +37,8 @@ fn map<S: CastFrom, D: CastTo>(dst: Target<'_>, src: Src<'_>) {
     walk.parallel(size_of::<S>() + size_of::<D>(), |run| {
         for k in 0..run.len as isize {
             let at = |n: usize| run.offsets[n] + k * run.strides[n];
-            // SAFETY: the walk stays inside of both layouts, whose dtypes are those of `S` and `D`. `cast`
-            // has checked that they lie apart. Threads have different runs.
+            // SAFETY: the walk stays inside of both layouts, and `S` and `D` are the types of their
+            // dtypes. `cast` has checked that the views don't overlap. Threads have different runs.
             unsafe {
                 let value = src.origin().offset(at(1)).cast::<S>().read_unaligned();
                 dst.origin().offset(at(0)).cast::<D>().write_unaligned(value.to::<D>());
@@ -46,12 +47,12 @@ fn map<S: CastFrom, D: CastTo>(dst: Target<'_>, src: Src<'_>) {
     });
 }
 
-/// Numbers that are converted by one call of a conversion of slices.
+/// The number of elements that are converted by one conversion of slices.
 const MANY: usize = 256;
 
-/// [`map`] for 16-bit floats, by conversions of slices. The CPU has instructions for them, but the check
-/// whether it does takes longer than the conversion of one number. (One by one, 4M `f32` take 3.5 ms to
-/// become `f16`.)
+/// [`map`] for 16-bit floats, by conversions of slices. The CPU may have instructions for them, but
+/// the check whether it does takes longer than the conversion of one number. (One by one, the
+/// conversion of 4M `f32` to `f16` takes 3.5 ms.)
 fn convert<S: CastFrom + Default, D: CastTo + Default>(
     dst: Target<'_>,
     src: Src<'_>,
@@ -59,13 +60,14 @@ fn convert<S: CastFrom + Default, D: CastTo + Default>(
 ) {
     let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
     walk.parallel(size_of::<S>() + size_of::<D>(), |run| {
-        // Elements may be unaligned and strided, slices not: they are copied to and from arrays.
+        // Elements may be unaligned and strided, but slices may not. So elements are copied to and
+        // from arrays.
         let (mut from, mut to) = ([S::default(); MANY], [D::default(); MANY]);
         for start in (0..run.len).step_by(MANY) {
             let len = (run.len - start).min(MANY);
             let at = |n: usize| run.offsets[n] + start as isize * run.strides[n];
             let (size, wide) = (size_of::<S>() as isize, size_of::<D>() as isize);
-            // SAFETY: as for `map`; both arrays hold `len` numbers.
+            // SAFETY: as for `map`; both arrays have room for `len` numbers.
             unsafe {
                 let values = src.origin().offset(at(1));
                 let [from_mut, to_mut] =
@@ -78,12 +80,13 @@ fn convert<S: CastFrom + Default, D: CastTo + Default>(
     });
 }
 
-/// A source: converts itself to a type that holds it exactly, and calls the method for that type.
+/// A source type: converts itself to `i64`, `u64`, `f32`, `f64` or `Complex64`, whichever holds it
+/// exactly, and calls the method of [`CastTo`] for that type.
 trait CastFrom: Copy {
     fn to<D: CastTo>(self) -> D;
 }
 
-/// A destination: converts each of those types to itself, rounding once.
+/// A destination type: converts each of these types to itself and rounds once.
 trait CastTo: Copy {
     fn from_i64(value: i64) -> Self;
     fn from_u64(value: u64) -> Self;
@@ -138,7 +141,8 @@ macro_rules! cast_to_primitive {
         cast_to!($($t, (n, s, d, c) => n as $t, n as $t, s as $t, d as $t, c.re as $t);*);
     };
 }
-// Inference refuses casts from complex to real, so no user gets the real part alone.
+// Inference refuses casts from complex to real, so the conversion that drops the imaginary part is
+// never reached.
 cast_to_primitive!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
 cast_to!(
     Bool8, (n, s, d, c) =>

@@ -1,4 +1,4 @@
-//! Copies a view to a view of the same shape.
+//! Copies a view to another view of the same shape.
 
 use super::tiles::Tiles;
 use crate::number::dispatch_width;
@@ -8,27 +8,30 @@ use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Dst, Src, threads};
 
-/// Shorter runs than this many bytes gain nothing from non-temporal stores, because the lines at their
-/// ends are written by ordinary stores.
+/// Runs shorter than this many bytes gain nothing from non-temporal stores, because the incomplete
+/// lines at their ends are written by ordinary stores.
 const STREAMED_RUN: usize = 512;
 
-/// Copies by squares use non-temporal stores for results that are smaller by this factor, because the lines
-/// of a square lie far apart. The transpose of 4 MiB takes 0.4 ms both ways on one core, of 16 MiB
-/// 2.4 ms by ordinary and 1.8 ms by non-temporal stores, of 64 MiB 15 ms and 7 ms.
+/// Copies by tiles use non-temporal stores for results that are smaller by this factor, because the
+/// lines of a tile are far apart in memory. (Transposes on one core: 4 MiB take 0.4 ms by both
+/// kinds of stores, 16 MiB take 2.4 ms by ordinary and 1.8 ms by non-temporal stores, 64 MiB take
+/// 15 ms and 7 ms.)
 const STREAMED_TILES: usize = 4;
 
-/// How elements are copied.
+/// How the elements of a call are copied.
 #[expect(clippy::large_enum_variant, reason = "there is one per call, and it is not moved")]
 enum Strategy {
     /// Run by run, by ascending addresses of the destination.
     Runs,
     /// Run by run, with non-temporal stores.
     Streamed,
-    /// Runs that are contiguous on one side are strided on the other: square by square, through a buffer.
+    /// Tile by tile, through a buffer, because runs that are contiguous in one view are strided in
+    /// the other.
     Tiles(Tiles),
 }
 
-/// Up to so many bytes, contiguous views are copied without a walk, which would take longer than the copy.
+/// Contiguous views of up to this many bytes are copied without a walk, which would take longer
+/// than the copy.
 const SMALL: usize = 4 << 10;
 
 /// Writes every element of `src` to the same index of `dst`.
@@ -39,7 +42,7 @@ pub fn copy(dst: Dst<'_>, src: Src<'_>) {
     copy_to(dst.into_target(), src);
 }
 
-/// [`copy`] for kernels, which answer for who else writes the target.
+/// [`copy`] for kernels. The caller guarantees that no other thread writes the target.
 pub(super) fn copy_to(dst: Target<'_>, src: Src<'_>) {
     copy_with(STREAM.get(), dst, src);
 }
@@ -52,8 +55,8 @@ pub(super) fn copy_with(stream: usize, dst: Target<'_>, src: Src<'_>) {
     let (to, from) = (dst.layout(), src.layout());
     if bytes <= SMALL && to.is_contiguous(size) && from.is_contiguous(size) {
         assert_eq!(to.shape(), from.shape(), "layouts of one shape");
-        // SAFETY: both views are contiguous, of one shape and one element size, and lie apart, as was just
-        // checked.
+        // SAFETY: both views are contiguous, have one shape and one element size, and don't
+        // overlap, as was just checked.
         unsafe { std::ptr::copy_nonoverlapping(src.origin(), dst.origin(), bytes) };
         return;
     }
@@ -67,9 +70,9 @@ pub(super) fn copy_with(stream: usize, dst: Target<'_>, src: Src<'_>) {
         Strategy::Streamed => threads::split(walk.len(), 2 * size, |range| {
             walk.runs(range, |run| {
                 let [to, from] = run.offsets;
-                // SAFETY: the walk stays inside of both layouts. They lie apart and have elements of one
-                // size, as was checked above. Threads have different ranges of the walk, and no two
-                // elements of a destination overlap.
+                // SAFETY: the walk stays inside of both layouts. The views don't overlap and have
+                // elements of one size, as was checked above. Threads have different ranges of the
+                // walk, and no two elements of a destination overlap.
                 unsafe {
                     let (to, from) = (dst.origin().offset(to), src.origin().offset(from));
                     stream::copy(to, from, run.len * size);
@@ -101,7 +104,7 @@ fn strategy(walk: &Walk<2>, size: usize, streams: bool) -> Strategy {
 /// Copies `len` equally spaced words to equally spaced addresses.
 ///
 /// # Safety
-/// All of them can be read and written, and no source overlaps a destination.
+/// All of the words can be read and written, and no source overlaps a destination.
 #[inline]
 pub(super) unsafe fn move_run<W: Copy>(
     to: *mut u8,
@@ -119,7 +122,7 @@ pub(super) unsafe fn move_run<W: Copy>(
             let word = from.cast::<W>().read_unaligned();
             fill_run(to, to_stride, word, len);
         } else if to_stride == size && from_stride == 2 * size {
-            // Every other word: a constant stride, which the compiler turns into vectors.
+            // Every other word: the compiler can vectorize a loop with a constant stride.
             for k in 0..len {
                 let word = from.cast::<W>().add(2 * k).read_unaligned();
                 to.cast::<W>().add(k).write_unaligned(word);
@@ -136,7 +139,7 @@ pub(super) unsafe fn move_run<W: Copy>(
 /// Writes `word` to `len` equally spaced addresses.
 ///
 /// # Safety
-/// All of them can be written.
+/// All of the words can be written.
 #[inline]
 pub(super) unsafe fn fill_run<W: Copy>(to: *mut u8, to_stride: isize, word: W, len: usize) {
     // SAFETY: the caller's promise.

@@ -1,7 +1,8 @@
 //! Groups the entries of an index by the place they name: a stable partition.
 //!
-//! When the entries of each place are contiguous, places are independent. Threads take places, every place
-//! sees its updates in index order, and each place is written once.
+//! After grouping, the entries of each place are contiguous, and places are independent of each
+//! other. Each thread takes some of the places, applies the entries of a place in index order, and
+//! writes each place once.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -14,10 +15,11 @@ use super::positions::{Positions, Shared};
 use crate::threads;
 use crate::tuning::DENSE;
 
-/// Average entries of a bucket. Few entries are sorted quickly; with more buckets, many would be empty.
+/// The average number of entries of a bucket. Few entries are sorted quickly. With more buckets,
+/// many would be empty.
 const IN_BUCKET: usize = 8;
 
-/// Whether so many entries on so many places are dense.
+/// Returns whether an index of `entries` on an axis of `places` is dense.
 pub(super) fn is_dense(entries: usize, places: usize) -> bool {
     places / DENSE.get() <= entries
 }
@@ -27,9 +29,9 @@ pub(super) fn is_dense(entries: usize, places: usize) -> bool {
 enum Strategy {
     /// A counting sort by place: one pass counts, a prefix sum gives the starts, one pass fills.
     Count,
-    /// One slot per place, which keeps the last entry.
+    /// One slot per place, which holds the last entry that names the place.
     Last,
-    /// Entries are sorted by place. Places that no entry names cost nothing.
+    /// The entries are sorted by place. Places that no entry names take no time.
     Sort,
 }
 
@@ -37,10 +39,11 @@ enum Strategy {
 pub(super) struct Groups {
     strategy: Strategy,
     places: usize,
-    /// Where the entries of each place (for Sort, of each group) end. They begin where those of the place
-    /// before end.
+    /// For each place (for Sort, each group), where its entries end in `order`. They begin where
+    /// those of the previous one end.
     ends: Numbers,
-    /// Entry numbers. For Last, one number per place: the entry plus 1, or 0 for none.
+    /// Entry numbers, grouped by place. For Last, one number per place: the number of the last
+    /// entry plus 1, or 0 if there is none.
     order: Numbers,
     groups: usize,
 }
@@ -64,7 +67,8 @@ impl Members<'_> {
         self.order.get(self.start + k)
     }
 
-    /// The entry `k` positions after the first, which may belong to a later group; for prefetches.
+    /// Returns the entry `k` positions after the first one. It may belong to a later group. It is
+    /// used for prefetches.
     #[inline]
     pub(super) fn ahead(&self, k: usize) -> usize {
         self.order.get((self.start + k).min(self.order.len() - 1))
@@ -72,12 +76,13 @@ impl Members<'_> {
 }
 
 impl Groups {
-    /// Workspace for `entries` that name `places`; `last` when only the last of each counts.
+    /// Allocates memory to group `entries` on an axis of `places`. With `last`, only the last entry
+    /// of each place is kept.
     pub(super) fn with_capacity(entries: usize, places: usize, last: bool) -> Result<Self> {
         Groups::of_numbers(entries, places, last, entries)
     }
 
-    /// The same for entries that have numbers below `bound`.
+    /// [`Groups::with_capacity`] for entries whose numbers are below `bound`.
     pub(super) fn of_numbers(
         entries: usize,
         places: usize,
@@ -100,8 +105,9 @@ impl Groups {
         })
     }
 
-    /// Groups the entries of an index, all of which are in `0..places`. Several threads share the work;
-    /// each owns a range of places. For a dense index, `number` gives the number that stands for an entry.
+    /// Groups the entries of an index. Panics unless all positions are below the number of places.
+    /// Several threads share the work; each owns a range of places. If the index is dense, `number`
+    /// gives the number that is stored for an entry; otherwise it is the entry itself.
     pub(super) fn fill_from(&mut self, index: &Positions, number: impl Fn(usize) -> usize + Sync) {
         index.expect_within(self.places);
         let values = index.values();
@@ -116,7 +122,8 @@ impl Groups {
         self.groups = self.places;
         if self.strategy == Strategy::Last {
             return threads::run(ranges.len(), |part| {
-                // SAFETY: the places of a range are this call's alone.
+                // SAFETY: ranges are disjoint, so no other thread accesses the slots of these
+                // places. `each_owned` gives only places of the range.
                 unsafe {
                     ranges[part].clone().for_each(|place| order.set(place, 0));
                     each_owned(&entries, places, &ranges[part], |place, entry| {
@@ -129,7 +136,7 @@ impl Groups {
         let shared = Shared(totals.as_mut_ptr());
         threads::run(ranges.len(), |part| {
             let mut total = 0;
-            // SAFETY: as above, and each part has its own total.
+            // SAFETY: as above, and `totals` has an element for each part.
             unsafe {
                 ranges[part].clone().for_each(|place| ends.set(place, 0));
                 each_owned(&entries, places, &ranges[part], |place, _| {
@@ -141,8 +148,8 @@ impl Groups {
         });
         threads::run(ranges.len(), |part| {
             let mut next: usize = totals[..part].iter().sum();
-            // SAFETY: as above; the slots of a place are those of its entries, which are this
-            // call's alone.
+            // SAFETY: as above. The slots of a place in `order` are as many as its entries, and no
+            // other thread has the place.
             unsafe {
                 for place in ranges[part].clone() {
                     // The prefix sum turns counts into starts. Filling turns starts into ends.
@@ -155,7 +162,8 @@ impl Groups {
         });
     }
 
-    /// Groups `entries` whose places `place` tells; each is less than the number of places.
+    /// Groups the entries `0..entries` on one thread. `place` gives the place of an entry, which
+    /// must be less than the number of places.
     pub(super) fn fill(&mut self, entries: usize, place: impl Fn(usize) -> usize) {
         self.groups = self.places;
         match self.strategy {
@@ -170,8 +178,8 @@ impl Groups {
         }
     }
 
-    /// Sorts entries by place: a stable partition into buckets of neighbouring places, then a sort of each
-    /// bucket. (400k entries of 4M places: 11 ms; one sort of all takes 17 ms.)
+    /// Sorts entries by place: a stable partition into buckets of neighbouring places, then a sort
+    /// of each bucket. (400k entries of 4M places: 11 ms; one sort of all takes 17 ms.)
     fn sort(&mut self, entries: usize, place: impl Fn(usize) -> usize) {
         if entries == 0 {
             self.groups = 0;
@@ -206,7 +214,8 @@ impl Groups {
         }
     }
 
-    /// The grouped entries and the end of each group, if they are numbered in 32 bits. Not for Last.
+    /// Returns the grouped entries and the end of each group, if numbers take 32 bits. Not for
+    /// Last, which has no ends.
     pub(super) fn narrow(&self) -> Option<(&[u32], &[u32])> {
         match (&self.order, &self.ends) {
             (Numbers::Narrow(order), Numbers::Narrow(ends)) => Some((order, ends)),
@@ -214,17 +223,18 @@ impl Groups {
         }
     }
 
-    /// The number of groups. Groups of a dense index may be empty.
+    /// Returns the number of groups. Groups of a dense index may be empty.
     pub(super) fn len(&self) -> usize {
         self.groups
     }
 
-    /// Whether every place has a group.
+    /// Returns whether every place has a group, which may be empty.
     pub(super) fn is_dense(&self) -> bool {
         self.strategy != Strategy::Sort
     }
 
-    /// The first group of part `part` of `parts`. Parts have about equally many entries and places.
+    /// Returns the first group of part `part` when the groups are split into `parts`. All parts
+    /// have about the same number of entries plus groups.
     pub(super) fn cut(&self, part: usize, parts: usize) -> usize {
         let weight = |group: usize| self.before(group) + group;
         if part == parts {
@@ -239,7 +249,7 @@ impl Groups {
         low
     }
 
-    /// How many entries the largest group has.
+    /// Returns the number of entries of the largest group.
     pub(super) fn largest(&self) -> usize {
         match self.strategy {
             Strategy::Last => 1,
@@ -247,7 +257,7 @@ impl Groups {
         }
     }
 
-    /// How many entries the groups before `group` have.
+    /// Returns the number of entries of all groups before `group`.
     fn before(&self, group: usize) -> usize {
         match (self.strategy, group) {
             (_, 0) => 0,
@@ -256,21 +266,20 @@ impl Groups {
         }
     }
 
-    /// The place of a group, where `place` tells that of an entry, as it did for
-    /// [`Groups::fill`].
+    /// Returns the place of a group. `place` gives the place of an entry, as in [`Groups::fill`].
     #[inline]
     pub(super) fn place(&self, group: usize, place: impl Fn(usize) -> usize) -> usize {
         if self.strategy == Strategy::Sort { place(self.members(group).get(0)) } else { group }
     }
 
-    /// The entries of a group; not for a workspace of last ones.
+    /// Returns the entries of a group. Not for Last.
     #[inline]
     pub(super) fn members(&self, group: usize) -> Members<'_> {
         let start = self.before(group);
         Members { order: &self.order, start, end: self.ends.get(group) }
     }
 
-    /// The last entry of a group, if it has one.
+    /// Returns the last entry of a group, or `None` if the group is empty.
     #[inline]
     pub(super) fn last(&self, group: usize) -> Option<usize> {
         match self.strategy {
@@ -280,8 +289,8 @@ impl Groups {
     }
 }
 
-/// Puts entries in the order of their places, of which there are `places`, and tells where each place's
-/// end.
+/// A counting sort: writes the entries in the order of their places to `order`, and where the
+/// entries of each of the `places` end to `ends`.
 fn count_and_place(
     entries: usize,
     places: usize,
@@ -307,7 +316,8 @@ fn count_and_place(
     }
 }
 
-/// Calls `visit` with place and number of every entry that falls into `own`, in index order.
+/// Calls `visit` with the place and the number of every entry that names a place of `own`, in index
+/// order.
 fn each_owned(
     entries: &IndexReader<'_>,
     places: usize,

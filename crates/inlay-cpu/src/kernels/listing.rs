@@ -1,8 +1,9 @@
-//! Lists the entries of an index that fall into a range of places, block by block.
+//! Lists the entries of an index that name a place of a range, block by block.
 //!
-//! A place is a position on the axis of the destination. Threads own ranges of places. Each thread reads the
-//! whole index and lists the entries whose places it owns, without branches that could be mispredicted. So
-//! every place sees its entries in index order, with any number of threads.
+//! A place is a position on the axis of the destination. Each thread owns a range of places. It
+//! reads the whole index and lists the entries whose places it owns, without branches that could be
+//! mispredicted. So the entries of a place are always applied in index order, with any number of
+//! threads.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -18,26 +19,27 @@ use crate::arch::{self, IndexBlock};
 use crate::number::dispatch;
 use crate::once::{read_once, settle};
 
-/// Entries that are listed at a time. The lists stay in the first-level cache, and the values of the entries
-/// are still in a cache when they are used.
+/// The number of entries that are listed at a time. The lists stay in the first-level cache, and
+/// the data of the entries are still in a cache when they are used.
 pub(super) const BLOCK: usize = 2048;
 
-/// Room after the end of a list, because whole vectors are stored.
+/// The spare elements at the end of a list. They are needed because whole vectors are stored.
 const SPARE: usize = 16;
 
-/// The most places of a range, so that a place fits into 32 bits.
+/// The most places of a range, so that a place relative to its range fits into 32 bits.
 pub(super) const MOST_PLACES: usize = u32::MAX as usize;
 
-/// Entries of a block whose places are owned: for each the place within the range, and beside it the number of
-/// the entry within the block, or its value.
+/// The entries of a block whose places a thread owns. For each entry it has the place, relative to
+/// the start of the range, and beside it the number of the entry in the block, or its data word.
 ///
-/// Only the first `len` elements are initialized. To clear the rest would take most of the time of a small
-/// call.
+/// Only the first `len` elements are initialized. Clearing the rest would take most of the time of
+/// a small call.
 pub(super) struct List {
     places: [MaybeUninit<u32>; BLOCK + SPARE],
     beside: [MaybeUninit<u32>; BLOCK + SPARE],
     len: usize,
-    /// All entries of the block are listed by their numbers, which are those of [`NUMBERS`].
+    /// Whether all entries of the block are listed. Then `beside` is not written, and [`NUMBERS`]
+    /// has the numbers of the entries.
     all: bool,
 }
 
@@ -54,7 +56,8 @@ static NUMBERS: [u32; BLOCK] = {
 
 impl List {
     pub(super) fn new() -> Self {
-        // Constants: the compiler would copy an uninitialized value to every element.
+        // `const` blocks: otherwise the compiler would copy an uninitialized value to every
+        // element.
         List {
             places: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
             beside: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
@@ -64,37 +67,39 @@ impl List {
     }
 
     pub(super) fn places(&self) -> &[u32] {
-        // SAFETY: the functions that set `len` have written as many.
+        // SAFETY: `fill_by` and `fill`, which set `len`, have written as many elements.
         unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), self.len) }
     }
 
-    /// Whether all entries of the block are listed, and by their numbers.
+    /// Returns whether all entries of the block are listed, with their numbers.
     pub(super) fn is_all(&self) -> bool {
         self.all
     }
 
-    /// The entries' numbers within the block, or their values.
+    /// Returns the numbers of the entries in the block, or their data words.
     pub(super) fn beside(&self) -> &[u32] {
         if self.all {
             return &NUMBERS[..self.len];
         }
-        // SAFETY: the functions that set `len` have written as many, unless `all` is set.
+        // SAFETY: `fill_by` and `select` have written `len` elements, because `all` is not set.
         unsafe { slice::from_raw_parts(self.beside.as_ptr().cast(), self.len) }
     }
 
-    /// Places and entries, in index order.
+    /// Returns pairs of place and entry (or data word), in index order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
         let pairs = self.places().iter().zip(self.beside());
         pairs.map(|(&place, &entry)| (place as usize, entry as usize))
     }
 
-    /// Lists which of `values` name a place of `own` on an axis of `size`, and their numbers. A negative
-    /// value counts from the end. Returns whether all values are on the axis. Listed places are always
-    /// below `own.len()`, and numbers below `values.len()`, whatever the values are.
+    /// Lists which of `values` name a place of `own` on an axis of `size`, with the numbers of
+    /// their entries. A negative value counts from the end. Returns whether all values are in
+    /// range. Listed places are always below `own.len()` and numbers below `values.len()`, even if
+    /// another thread changes the values.
     ///
-    /// The rows of the entries lie at `ahead`, a stride apart, and are prefetched on the way. They are used
-    /// as soon as the list is complete, and the hardware prefetcher loses track between two lists. (10M
-    /// values into 1M: 0.75 of the time.)
+    /// `ahead` is the address of the first entry's data and the distance to the next. The data are
+    /// prefetched while the list is made. They are used as soon as the list is complete, and the
+    /// hardware prefetcher does not continue from one list to the next. (10M values into 1M: 0.75
+    /// of the time.)
     pub(super) fn fill(
         &mut self,
         values: Values<'_>,
@@ -106,15 +111,16 @@ impl List {
             (self.len, self.all) = (values.len, true);
             return true;
         }
-        // SAFETY: without words nothing is promised.
+        // SAFETY: without `WORDS`, `fill_by` has no requirements.
         unsafe { self.fill_by::<false>(values, size, own, ahead) }
     }
 
-    /// [`List::fill`] with the entries' values, contiguous words, instead of their numbers. So the words are
-    /// read in order, by vectors. (Sums of 10M values into 1M: 0.7 of the time.)
+    /// [`List::fill`] with the data of the entries, contiguous 32-bit words, instead of their
+    /// numbers. So the words are read in order, by vector loads. (Sums of 10M values into 1M: 0.7
+    /// of the time.)
     ///
     /// # Safety
-    /// As many words as there are values can be read.
+    /// A word for each value can be read.
     pub(super) unsafe fn fill_with_words(
         &mut self,
         values: Values<'_>,
@@ -132,14 +138,16 @@ impl List {
     pub(super) fn select(&mut self, selected: &[i64]) {
         let all = std::mem::take(&mut self.all);
         for (k, beside) in self.beside[..self.len].iter_mut().enumerate() {
-            // SAFETY: the first `len` were written, unless `all` was set.
+            // SAFETY: `fill_by` has written the first `len` elements, unless `all` was set.
             let entry = if all { k } else { unsafe { beside.assume_init() as usize } };
             beside.write(selected[entry] as u32);
         }
     }
 
+    /// [`List::fill`], or with `WORDS` [`List::fill_with_words`].
+    ///
     /// # Safety
-    /// As for [`List::fill_with_words`], if `WORDS`.
+    /// With `WORDS`, as for [`List::fill_with_words`].
     unsafe fn fill_by<const WORDS: bool>(
         &mut self,
         values: Values<'_>,
@@ -147,7 +155,7 @@ impl List {
         own: &Range<usize>,
         (ahead, step): (*const u8, isize),
     ) -> bool {
-        assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "a block and a range");
+        assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "one block, 32-bit places");
         let block = IndexBlock {
             values: values.from,
             len: values.len,
@@ -157,7 +165,8 @@ impl List {
             next: BLOCK,
         };
         let (places, beside) = (self.places.as_mut_ptr().cast(), self.beside.as_mut_ptr().cast());
-        // SAFETY: the caller's promise; both lists have room for a block and 16 more.
+        // SAFETY: the caller's promise. A `Values` can be read, and both lists have room for a
+        // block, of which there are at most `BLOCK` values as was just checked, and `SPARE` more.
         unsafe {
             let listed = arch::list_owned::<WORDS>(block, places, beside);
             (self.len, self.all) = (listed.len, false);
@@ -166,6 +175,8 @@ impl List {
         }
     }
 
+    /// Lists the entries from `start` on without vector code. Returns whether one is out of range.
+    ///
     /// # Safety
     /// As for [`List::fill_by`].
     unsafe fn fill_plain<const WORDS: bool>(
@@ -183,7 +194,7 @@ impl List {
             bad |= !is_inside(at, size);
             let local = (at as u64).wrapping_sub(first);
             self.places[len].write(local as u32);
-            // SAFETY: the caller's promise: there is a word for each value.
+            // SAFETY: the caller's promise: a word for each value can be read.
             let beside = if WORDS { unsafe { words.add(k).read_unaligned() } } else { k as u32 };
             self.beside[len].write(beside);
             len += usize::from(local < count);
@@ -192,41 +203,43 @@ impl List {
         bad
     }
 
-    /// The places that `values` name on an axis of `size`, if all count from the front and are on
-    /// the axis. Then nothing is listed.
+    /// Returns the places that `values` name on an axis of `size`, or `None` if a value is negative
+    /// or out of range. The list is empty afterwards.
     pub(super) fn all_places(&mut self, values: Values<'_>, size: usize) -> Option<&[u32]> {
-        assert!(values.len <= BLOCK && size <= MOST_PLACES, "a block and a range");
+        assert!(values.len <= BLOCK && size <= MOST_PLACES, "one block, 32-bit places");
         self.len = 0;
         let mut bits = 0;
         for (k, place) in self.places[..values.len].iter_mut().enumerate() {
-            // SAFETY: there are `values.len` values.
+            // SAFETY: `k` is less than `values.len`.
             let value = unsafe { values.from.add(k).read_unaligned() };
             bits |= value as u64;
             place.write(value as u32);
         }
-        // Another thread may change the values: what is checked is the private copy, which is what is
-        // used. A value of more than 32 bits, or a negative one, is found by the bits that the copy lacks.
+        // Another thread may change the values, so the private copy is checked and used. The copy
+        // has only the low 32 bits of each value; `bits` collects the others, so that a larger or
+        // negative value is found.
         settle();
-        // SAFETY: as many were written just now.
+        // SAFETY: the loop above has written `values.len` places.
         let places = unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), values.len) };
         (bits <= u64::from(u32::MAX) && all_below(places, size)).then_some(places)
     }
 }
 
-/// Whether all places are below `size`.
+/// Returns whether all places are below `size`.
 fn all_below(places: &[u32], size: usize) -> bool {
     const SIGN: u32 = 1 << 31;
     if size > SIGN as usize {
         return places.iter().all(|&place| (place as usize) < size);
     }
-    // Out of range, either the place or its distance from the last one has the sign. A loop without
-    // comparisons collects the signs, and the compiler turns it into vectors.
+    // If a place is out of range, either it or its distance from the last place has the sign bit
+    // set. So the loop only collects sign bits, without comparisons, and the compiler vectorizes
+    // it.
     let last = (size as u32).wrapping_sub(1);
     places.iter().fold(0, |signs, &place| signs | place | last.wrapping_sub(place)) < SIGN
 }
 
-/// Index values in a row. Another thread may change foreign ones, so each is loaded once, and the value
-/// that was checked is the value that is used.
+/// Contiguous index values. Another thread may change foreign values, so each is loaded once: the
+/// value that is checked is the value that is used.
 #[derive(Clone, Copy)]
 pub(super) struct Values<'a> {
     from: *const i64,
@@ -243,20 +256,20 @@ impl<'a> Values<'a> {
         self.len
     }
 
-    /// A value, loaded once: the caller may check it and use it.
+    /// Returns a value. It is loaded once, so the caller may check it and then use it.
     #[inline]
     pub(super) fn get(&self, k: usize) -> i64 {
         assert!(k < self.len, "inside of the block");
-        // SAFETY: just checked.
+        // SAFETY: `k` was just checked.
         unsafe { read_once(self.from.add(k)) }
     }
 }
 
-/// An index that is read block by block: a checked private copy, or the user's memory.
+/// An index that is read block by block: either a checked private copy, or the user's memory.
 #[derive(Clone, Copy)]
 pub(super) enum IndexReader<'a> {
     Checked(&'a Positions),
-    /// Of rank 1 at most. Values are checked as they are read.
+    /// A 0-D or 1-D index in the user's memory. Its values are checked as they are read.
     Raw(Src<'a>),
 }
 
@@ -268,13 +281,13 @@ impl IndexReader<'_> {
         }
     }
 
-    /// The ranges of entries that are read at a time.
+    /// Returns the ranges of entries that are read at a time.
     pub(super) fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let len = self.len();
         (0..len).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(len))
     }
 
-    /// The values of a block, copied to `space` unless they are contiguous `i64`.
+    /// Returns the values of a block. They are copied to `space` unless they are contiguous `i64`.
     pub(super) fn values<'s>(
         &'s self,
         block: Range<usize>,
@@ -289,28 +302,29 @@ impl IndexReader<'_> {
                     "inside of a 1-D index"
                 );
                 if src.dtype() == DType::I64 && stride == size_of::<i64>() as isize {
-                    // SAFETY: the block lies inside of the index, as was just checked, whose values are
-                    // contiguous.
+                    // SAFETY: the block lies inside of the index, as was just checked, and the
+                    // values are contiguous.
                     let from = unsafe { src.origin().cast::<i64>().add(block.start) };
                     return Values { from, len: block.len(), lock: PhantomData };
                 }
                 let space = &mut space[..block.len()];
                 dispatch!(integer src.dtype(), T => for (k, to) in space.iter_mut().enumerate() {
-                    // SAFETY: as above, at the index's own stride.
+                    // SAFETY: the block lies inside of the index, whose values are `stride` bytes
+                    // apart.
                     to.write(unsafe {
                         let at = src.origin().offset((block.start + k) as isize * stride);
                         at.cast::<T>().read_unaligned().to_i64()
                     });
                 }, else unreachable!("an index of integers"));
-                // The copy is what is checked and used.
+                // The copy is checked and used, not the index.
                 settle();
                 Values { from: space.as_ptr().cast(), len: space.len(), lock: PhantomData }
             }
         }
     }
 
-    /// About `count` positions on an axis of `size`, evenly spaced in the index, sorted. Values out of range
-    /// are left out.
+    /// Returns a sorted sample of about `count` positions on an axis of `size`, at even distances
+    /// in the index. Values that are out of range are left out.
     pub(super) fn sample(&self, count: usize, size: usize) -> Vec<i64> {
         let step = (self.len() / count).max(1);
         let sampled = (0..self.len()).step_by(step).take(count);
@@ -320,7 +334,7 @@ impl IndexReader<'_> {
         sampled
     }
 
-    /// The entry's value, counted from the front.
+    /// Returns the value of an entry, counted from the front. It is not checked.
     fn position(&self, entry: usize, size: usize) -> i64 {
         let mut space = [MaybeUninit::uninit()];
         let value = match self {
@@ -331,17 +345,17 @@ impl IndexReader<'_> {
     }
 }
 
-/// Entries that are sampled to balance the ranges of [`shares`].
+/// The number of entries that [`shares`] samples to balance its ranges.
 const SAMPLES: usize = 1024;
 
-/// Ranges begin at a multiple of this many places, so that threads share neither words of bits nor cache
-/// lines, even if an element is one byte.
+/// Ranges begin at a multiple of this many places. So threads share neither words of a bitmap nor
+/// cache lines, even if an element is one byte.
 const ALIGN: usize = 64;
 
-/// Ranges of places. A small call has one.
+/// Ranges of places. A small call has one range.
 pub(super) type Shares = SmallVec<[Range<usize>; 2]>;
 
-/// Splits `0..size` into about `parts` disjoint ranges into which about equally many entries fall.
+/// Splits `0..size` into about `parts` disjoint ranges that have about equally many entries.
 pub(super) fn shares(entries: &IndexReader<'_>, size: usize, parts: usize) -> Shares {
     if parts <= 1 && (1..=MOST_PLACES).contains(&size) {
         return smallvec![0..size];

@@ -1,11 +1,12 @@
-//! The kernels: functions on views, without knowledge of operations.
+//! The kernels: functions on views that know nothing about operations.
 //!
-//! A kernel allocates and checks before its first write. Its result depends neither on the number of
-//! threads nor on the strides.
+//! A kernel allocates its memory and checks its arguments before its first write. Its result
+//! depends neither on the number of threads nor on the strides.
 //!
-//! Every public function is safe to call with any views: it checks that shapes, dtypes and positions fit
-//! together and that sources lie apart from the destination, and panics otherwise. The checks take time in
-//! proportion to the rank; `scan_rows` also checks the order of its chain.
+//! Every public function is safe to call with any views. It checks that shapes, dtypes and
+//! positions fit together and that no source overlaps the destination, and panics otherwise. The
+//! checks take time proportional to the rank; only `scan_rows` also checks every entry of its
+//! chain.
 
 mod cast;
 mod copy;

@@ -1,17 +1,18 @@
-//! Lists of numbers, of 32 bits each if their bound allows it, else of 64.
+//! Lists of numbers that take 32 bits each if their bound allows it, otherwise 64.
 
 use inlay_core::Result;
 
 use crate::memory::Scratch;
 
-/// Numbers below a bound that is given when the list is made.
+/// A list of numbers below a bound, which is given when the list is made.
 pub(super) enum Numbers {
     Narrow(Scratch<u32>),
     Wide(Scratch<u64>),
 }
 
 impl Numbers {
-    /// `len` unspecified numbers. Numbers that are set later are less than `bound`.
+    /// Makes a list of `len` unspecified numbers. Numbers that are set later must be less than
+    /// `bound`.
     pub(super) fn new(len: usize, bound: usize) -> Result<Self> {
         Ok(match u32::try_from(bound) {
             Ok(_) => Numbers::Narrow(Scratch::new(len)?),
@@ -50,21 +51,25 @@ impl Numbers {
     }
 }
 
-/// A pointer to numbers, of which each thread sets its own.
+/// A pointer to a list of numbers. Several threads may use it, each for its own elements.
 #[derive(Clone, Copy)]
 pub(super) enum SharedNumbers {
     Narrow(*mut u32),
     Wide(*mut u64),
 }
 
-// SAFETY: a pointer is a number; whoever writes through it says why no other thread has the element.
+// SAFETY: it is only an address. Code that accesses memory through it is `unsafe` and says why no
+// other thread accesses the same element.
 unsafe impl Send for SharedNumbers {}
 // SAFETY: as above.
 unsafe impl Sync for SharedNumbers {}
 
 impl SharedNumbers {
+    /// Sets an element.
+    ///
     /// # Safety
-    /// The list is alive and longer than `at`, and no other thread uses this element meanwhile.
+    /// The list exists and is longer than `at`, and no other thread accesses this element at the
+    /// same time.
     #[inline]
     pub(super) unsafe fn set(self, at: usize, number: usize) {
         // SAFETY: the caller's promise.

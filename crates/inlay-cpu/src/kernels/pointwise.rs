@@ -1,4 +1,4 @@
-//! Arithmetic and comparison, element by element.
+//! Arithmetic and comparisons, element by element.
 
 use inlay_core::{Arithmetic, Comparison, DType, Unary};
 
@@ -7,10 +7,11 @@ use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
 
-/// `dst = a (op) b`. Division is for floats and complex numbers.
+/// `dst = a (op) b`, element by element. Only floats and complex numbers can be divided.
 ///
 /// # Panics
-/// When the views differ in shape or dtype, when `dst` overlaps a source, or when integers are divided.
+/// When the views differ in shape or dtype, when `dst` overlaps a source, or when integers are
+/// divided.
 pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     assert!(a.dtype() == b.dtype() && a.dtype() == dst.dtype(), "one dtype");
     let dst = dst.into_target();
@@ -27,24 +28,25 @@ pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     }
 }
 
-/// `dst = op(a)`.
+/// `dst = op(a)`, element by element.
 ///
 /// # Panics
 /// When the views overlap or differ in shape or dtype.
 pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
     assert!(a.dtype() == dst.dtype(), "one dtype");
     let dst = dst.into_target();
-    // A unary operation is a binary one that ignores its second operand.
+    // A unary operation is done as a binary one that ignores its second operand.
     match op {
         Unary::Negative => dispatch!(a.dtype(), T => map(dst, a, a, |a: T, _| T::negative(a))),
         Unary::Conjugate => dispatch!(a.dtype(), T => map(dst, a, a, |a: T, _| T::conjugate(a))),
     }
 }
 
-/// `dst = a (op) b` as bool.
+/// `dst = a (op) b` for a comparison, element by element. The result is of bools.
 ///
 /// # Panics
-/// When `a` and `b` differ in dtype, `dst` is not of bools, shapes differ, or `dst` overlaps a source.
+/// When `a` and `b` differ in dtype, `dst` is not of bools, shapes differ, or `dst` overlaps a
+/// source.
 pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     assert!(a.dtype() == b.dtype(), "one dtype");
     assert_eq!(dst.dtype(), DType::Bool, "true or false");
@@ -80,16 +82,16 @@ fn map<T: Copy, U: Copy>(dst: Target<'_>, a: Src<'_>, b: Src<'_>, f: impl Fn(T, 
     let (size, wide) = (size_of::<T>(), size_of::<U>());
     walk.parallel(2 * size + wide, |run| {
         let [step, step_a, step_b] = run.strides;
-        // SAFETY: the walk stays inside of all layouts, and the sources lie apart from `dst`, as was just
-        // checked. The callers have checked that `a` and `b` are of dtype `T` and `dst` of `U`. Threads
-        // have different runs.
+        // SAFETY: the walk stays inside of all layouts. No source overlaps `dst`, as was just
+        // checked. The callers have checked that `a` and `b` have dtype `T` and `dst` has dtype
+        // `U`. Threads have different runs.
         unsafe {
             let to = dst.origin().offset(run.offsets[0]);
             let (a, b) = (a.origin().offset(run.offsets[1]), b.origin().offset(run.offsets[2]));
             let at = |p: *const u8, k: isize, step: isize| {
                 p.offset(k * step).cast::<T>().read_unaligned()
             };
-            // The compiler turns loops with constant strides into vectors.
+            // The compiler can vectorize only loops with constant strides.
             let (size, wide) = (size as isize, wide as isize);
             let len = run.len as isize;
             let put =

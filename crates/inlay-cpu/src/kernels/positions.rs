@@ -1,7 +1,7 @@
-//! An index, read once: checked, counted from the front, and kept where nobody else can write.
+//! A private copy of an index: read once, checked, and counted from the front.
 //!
-//! Another thread may change a foreign index array at any time. Kernels use only this copy, so
-//! that what was checked is what is used.
+//! Another thread may change a foreign index array at any time. It can't change this copy, so the
+//! values that were checked are the values that are used.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,10 +14,10 @@ use crate::number::{Number, dispatch};
 use crate::once::{read_once, settle};
 use crate::walk::{Run, Walk};
 
-/// Positions on an axis, in the index's shape. All of them are less than [`Positions::size`].
+/// Positions on an axis, in the shape of the index. All of them are less than [`Positions::size`].
 ///
-/// They are kept as `i64`, which most indices are: a kernel reads a private copy and an index as it
-/// lies in the same way.
+/// They are stored as `i64`, the dtype of most indices. So one loop can read both this copy and a
+/// user's index.
 pub struct Positions {
     values: Space<i64>,
     layout: Layout,
@@ -25,11 +25,12 @@ pub struct Positions {
     size: usize,
 }
 
-/// An integer as an index.
+/// An integer type that an index may have.
 pub(super) trait IndexValue: Number {
-    /// Its value. A value past the range of `i64` becomes the largest one, which is also out of range.
+    /// Returns the value. A value above the range of `i64` becomes `i64::MAX`, which is out of
+    /// range of every axis too.
     fn to_i64(self) -> i64;
-    /// Its exact value, for error messages.
+    /// Returns the exact value, for error messages.
     fn value(self) -> i128;
 }
 
@@ -44,23 +45,23 @@ macro_rules! index_value {
 }
 index_value!(u8, i8, u16, i16, u32, i32, u64, i64);
 
-/// Adds the axis size to a negative value, which counts from the end. A value that is out of range stays
-/// out of range.
+/// Adds the axis size to a negative value, which counts from the end. A value that is out of range
+/// stays out of range.
 #[inline]
 pub(super) fn from_front(value: i64, size: usize) -> i64 {
     value.wrapping_add((value >> 63) & size as i64)
 }
 
-/// Whether a value counted from the front is on an axis of `size`.
+/// Returns whether a value, counted from the front, is a position on an axis of `size`.
 #[inline]
 pub(super) fn is_inside(at: i64, size: usize) -> bool {
     (at as u64) < size as u64
 }
 
-/// Whether all values, counted from the front, are on an axis of `size`.
+/// Returns whether all values, counted from the front, are positions on an axis of `size`.
 ///
-/// Out of range, either the value or its distance from the last position is negative. So a loop without
-/// comparisons collects the signs, and the compiler turns it into vectors.
+/// If a value is out of range, either it or its distance from the last position is negative. So the
+/// loop only collects signs, without comparisons, and the compiler vectorizes it.
 #[inline(always)]
 fn all_within(values: &[i64], size: usize) -> bool {
     let last = (size as i64).wrapping_sub(1);
@@ -68,8 +69,8 @@ fn all_within(values: &[i64], size: usize) -> bool {
 }
 
 impl Positions {
-    /// Reads `index`, whose values count on `axis` of `size`. The error names the first value, in
-    /// row-major order, that is out of range.
+    /// Copies and checks `index`, whose values are positions on `axis` of `size`. The error names
+    /// the first value, in row-major order, that is out of range.
     pub fn read(
         op: &'static str,
         arg: &'static str,
@@ -92,17 +93,17 @@ impl Positions {
         }
     }
 
-    /// The positions in row-major order.
+    /// Returns the positions in row-major order.
     pub fn values(&self) -> &[i64] {
         &self.values
     }
 
-    /// Where they lie; other layouts over them may repeat but not leave them.
+    /// Returns the layout of the positions: contiguous, in the shape of the index.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The size of the axis that they were checked against: all of them are less.
+    /// Returns the size of the axis that the positions were checked against. All of them are less.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -114,18 +115,19 @@ impl Positions {
         assert!(within, "positions were checked for a larger axis");
     }
 
-    /// Their layout stretched to a shape that the index was stretched to before.
+    /// Returns the layout broadcast to `shape`, to which the index itself was broadcast before.
     pub(super) fn stretched(&self, shape: &[usize]) -> Layout {
         let layout = self.layout.broadcast_to(shape);
-        layout.unwrap_or_else(|| unreachable!("the index itself was stretched so"))
+        layout.unwrap_or_else(|| unreachable!("the index was broadcast to this shape"))
     }
 }
 
-/// Entries of a small call: their positions have room on the stack.
+/// The most entries of a small call. Their positions fit on the stack.
 pub(super) const FEW_ENTRIES: usize = 64;
 
-/// The positions that a contiguous index names, if it is of 64 or 32 bits, there is room for it, and all
-/// are in range. Each value is loaded once: another thread may be writing it.
+/// Reads the positions of a small index into `room`. Returns `None` if the index has too many
+/// entries, is not a contiguous `i64` or `i32` array, or has a value that is out of range. Each
+/// value is loaded once, because another thread may change it.
 pub(super) fn read_few<'r>(
     index: Src<'_>,
     size: usize,
@@ -144,8 +146,8 @@ fn fill_few<T: IndexValue>(room: &mut [usize], index: Src<'_>, size: usize) -> b
     let mut good = index.layout().is_contiguous(size_of::<T>());
     if good {
         for (i, place) in room.iter_mut().enumerate() {
-            // SAFETY: the index is contiguous, as just checked, and `read_few` has made as much room as it
-            // has entries.
+            // SAFETY: the index is contiguous, as just checked, and `read_few` has cut `room` to
+            // its number of entries.
             let value = unsafe { read_once(index.origin().cast::<T>().add(i)) };
             let at = from_front(value.to_i64(), size);
             good &= is_inside(at, size);
@@ -155,22 +157,24 @@ fn fill_few<T: IndexValue>(room: &mut [usize], index: Src<'_>, size: usize) -> b
     good
 }
 
-/// Whether every value of an `i64` index counts on an axis of `size`.
+/// Returns whether every value of an `i64` index is a position on an axis of `size`.
 ///
-/// Another thread may change the index afterwards, so that who uses it checks each value again.
+/// Another thread may change the index afterwards, so a kernel that uses it must check each value
+/// again.
 pub(super) fn all_inside(index: Src<'_>, size: usize) -> bool {
-    assert_eq!(index.dtype(), DType::I64, "an index that is read as it lies");
+    assert_eq!(index.dtype(), DType::I64, "only an i64 index is read without a copy");
     let good = AtomicBool::new(true);
     let walk = Walk::in_memory_order([index.layout()]);
     walk.parallel(size_of::<i64>(), |run| {
-        // SAFETY: the walk stays inside of the index, whose bounds were checked when the view was made.
+        // SAFETY: the walk stays inside of the index, whose bounds were checked when the view was
+        // made.
         let outside = |k: usize, stride: isize| unsafe {
             let at = run.offsets[0] + k as isize * stride;
             let value = index.origin().offset(at).cast::<i64>().read_unaligned();
             u64::from(!is_inside(from_front(value, size), size))
         };
         let width = size_of::<i64>() as isize;
-        // The loop that the compiler can turn into vectors has a constant step.
+        // The compiler can vectorize only the loop with a constant stride.
         let bad = match run.strides[0] == width {
             true => (0..run.len).fold(0, |bad, k| bad | outside(k, width)),
             false => (0..run.len).fold(0, |bad, k| bad | outside(k, run.strides[0])),
@@ -182,20 +186,23 @@ pub(super) fn all_inside(index: Src<'_>, size: usize) -> bool {
     good.into_inner()
 }
 
-/// Values that are copied before they are checked: 8 KiB, which stay in the first-level cache.
+/// The number of values that are copied before they are checked: 8 KiB, which stay in the
+/// first-level cache.
 const CHUNK: usize = 1024;
 
-/// Copies an index to `to`, counted from the front. Gives the first value that is out of range, and its
-/// number in row-major order.
+/// Copies an index to `to`, counted from the front. Returns the first value that is out of range,
+/// after its number in row-major order.
 fn read<T: IndexValue>(to: &mut [i64], index: Src<'_>, size: usize) -> Option<(usize, i128)> {
     assert_eq!(to.len(), index.layout().numel(), "room for every entry");
     let bad = Mutex::new(None::<(usize, i128)>);
     let to = Shared(to.as_mut_ptr());
-    // The first of the values that were copied from an element of a run on, if one is out of range.
+    // Notes the first value of a chunk that is out of range. The chunk begins at the element
+    // `start` of a run.
     let note = |run: &Run<1>, start: usize, copied: &[i64]| {
         let k = copied.iter().position(|&at| !is_inside(at, size)).unwrap_or(0);
         let by = run.offsets[0] + (start + k) as isize * run.strides[0];
-        // SAFETY: the walk stays inside of the index, whose bounds were checked when the view was made.
+        // SAFETY: the walk stays inside of the index, whose bounds were checked when the view was
+        // made.
         let value = unsafe { index.origin().offset(by).cast::<T>().read_unaligned() };
         let found = (run.position + start + k, value.value());
         let mut bad = bad.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -205,19 +212,21 @@ fn read<T: IndexValue>(to: &mut [i64], index: Src<'_>, size: usize) -> Option<(u
         let mut start = 0;
         while start < run.len {
             let len = (run.len - start).min(CHUNK);
-            // SAFETY: the walk stays inside of the index, whose bounds were checked when the view was made.
+            // SAFETY: the walk stays inside of the index, whose bounds were checked when the view
+            // was made.
             let from = |k: usize| unsafe {
                 let by = run.offsets[0] + (start + k) as isize * run.strides[0];
                 index.origin().offset(by).cast::<T>()
             };
-            // SAFETY: `to` has a place for every entry, as asserted above, and runs don't share any; its
-            // values are initialized.
+            // SAFETY: `to` has an initialized element for every entry, as asserted above, and
+            // different runs have different entries.
             let copied =
                 unsafe { std::slice::from_raw_parts_mut(to.get().add(run.position + start), len) };
             // SAFETY: as for `from`.
             let inside = unsafe {
                 if len <= FEW_ENTRIES {
-                    // Few are loaded one by one, each once: loops of vectors take longer to begin.
+                    // Few values are loaded one by one, each once. A vectorized loop has more
+                    // overhead.
                     let mut inside = true;
                     for (k, at) in copied.iter_mut().enumerate() {
                         *at = from_front(read_once(from(k)).to_i64(), size);
@@ -228,7 +237,7 @@ fn read<T: IndexValue>(to: &mut [i64], index: Src<'_>, size: usize) -> Option<(u
                     for (k, at) in copied.iter_mut().enumerate() {
                         *at = from_front(from(k).read_unaligned().to_i64(), size);
                     }
-                    // The copy is checked, not the index, which another thread may change.
+                    // The copy is checked and not the index, which another thread may change.
                     settle();
                     all_within(copied, size)
                 }
@@ -255,7 +264,8 @@ impl<T> Shared<T> {
     }
 }
 
-// SAFETY: a pointer is a number; whoever writes through it says why no other thread has the element.
+// SAFETY: it is only an address. Code that accesses memory through it is `unsafe` and says why no
+// other thread accesses the same element.
 unsafe impl<T> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Shared<T> {}

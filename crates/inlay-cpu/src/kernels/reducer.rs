@@ -1,4 +1,4 @@
-//! The five reductions as types, so that each loop is compiled for its own.
+//! The five reductions as types, so that a generic loop is compiled for each of them.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -11,31 +11,35 @@ pub(super) use crate::arch::{prefetch_first as prefetch, prefetch_second as pref
 use crate::memory::Plain;
 use crate::number::{Number, Ordered};
 
-/// A reduction of numbers `T`: each is widened, the wide ones are joined, and the end is narrowed.
+/// A reduction of numbers of type `T`. Each number is widened to the accumulator type, the
+/// accumulators are joined, and the last one is finished: narrowed to a `T`.
 pub(super) trait Reducer<T: Copy> {
     type Acc: Plain;
-    /// Whether a `T` holds what was joined so far as well as an accumulator does: then it can be
-    /// kept where the result will be.
+    /// Whether a `T` can store a partial result without loss. Then the destination serves as the
+    /// accumulator.
     const IN_PLACE: bool;
-    /// Whether the end needs the count.
+    /// Whether [`Reducer::finish`] needs the number of values that were joined.
     const COUNTS: bool = false;
     fn widen(value: T) -> Self::Acc;
     fn join(acc: Self::Acc, value: Self::Acc) -> Self::Acc;
     fn finish(acc: Self::Acc, count: usize) -> T;
-    /// [`Reducer::widen`] of many, in code that is compiled for a level.
+    /// [`Reducer::widen`] of an array, in a loop that is compiled for one instruction set level.
     fn widen_many<S: Simd, const N: usize>(simd: S, values: [T; N]) -> [Self::Acc; N];
-    /// [`Reducer::widen`] for slices of one length.
+    /// [`Reducer::widen`] for each element of a slice. Both slices have the same length.
     fn widen_slice(values: &[T], to: &mut [Self::Acc]);
-    /// [`Reducer::finish`] for slices of one length.
+    /// [`Reducer::finish`] for each element of a slice. Both slices have the same length. The
+    /// contents of `acc` are unspecified afterwards.
     fn finish_slice(acc: &mut [Self::Acc], count: usize, to: &mut [T]);
 
-    /// What was joined so far with one value more; where `IN_PLACE` is true.
+    /// Joins a value to a partial result that is stored as a `T`. Only for reductions that are
+    /// `IN_PLACE`. A mean is finished with a count of 1, which leaves it a sum.
     #[inline(always)]
     fn merge(so_far: T, value: T) -> T {
         Self::finish(Self::join(Self::widen(so_far), Self::widen(value)), 1)
     }
 
-    /// A value alone, as [`Reducer::merge`] keeps it.
+    /// Returns the partial result of a single value. It is the value itself, but in the form that
+    /// [`Reducer::merge`] returns: a bool is 0 or 1, and a NaN of 16 bits is quiet.
     #[inline(always)]
     fn alone(value: T) -> T {
         Self::finish(Self::widen(value), 1)
@@ -48,7 +52,7 @@ pub(super) struct Mean;
 pub(super) struct Amax;
 pub(super) struct Amin;
 
-/// The reductions whose end is a narrowed accumulator.
+/// Implements the reductions whose result is the narrowed accumulator: all but the mean.
 macro_rules! reducer {
     ($($name:ident of $bound:ident, $join:ident, $in_place:expr $(, $merge:ident)?;)*) => { $(
         impl<T: $bound> Reducer<T> for $name {
@@ -68,14 +72,14 @@ macro_rules! reducer {
             $(
                 #[inline(always)]
                 fn merge(so_far: T, value: T) -> T { T::$merge(so_far, value) }
-                // The larger or smaller of a value and itself.
+                // The merge of a value with itself is the value.
                 #[inline(always)]
                 fn alone(value: T) -> T { T::$merge(value, value) }
             )?
         }
     )* };
 }
-// The larger or smaller of numbers is one of them, so no wider accumulator is needed.
+// A maximum or minimum is one of the numbers, so a number can always store a partial result.
 reducer!(
     Sum of Number, acc_add, T::ACC_IS_SELF;
     Mul of Number, acc_mul, T::ACC_IS_SELF;
@@ -85,7 +89,7 @@ reducer!(
 
 impl<T: Number> Reducer<T> for Mean {
     type Acc = T::MeanAcc;
-    // Integers add up to their means in a wider one.
+    // The sum of integers for a mean needs a wider type than the integers themselves.
     const IN_PLACE: bool = T::ACC_IS_SELF && T::DTYPE.is_differentiable();
     const COUNTS: bool = true;
     fn widen(value: T) -> T::MeanAcc {
@@ -109,7 +113,8 @@ impl<T: Number> Reducer<T> for Mean {
     }
 }
 
-/// Runs `$body` with `$T` and `$R` as the types of a dtype and a reduction that is defined for it.
+/// Runs `$body` with `$T` as the type of `$dtype` and `$R` as the type of `$reduce`. Panics if the
+/// reduction is not defined for the dtype.
 macro_rules! dispatch_reduce {
     ($reduce:expr, $dtype:expr, ($T:ident, $R:ident) => $body:expr) => {{
         use inlay_core::Reduce;
@@ -120,14 +125,15 @@ macro_rules! dispatch_reduce {
             Reduce::Sum => dispatch!($dtype, $T => { type $R = Sum; $body }),
             Reduce::Mul => dispatch!($dtype, $T => { type $R = Mul; $body }),
             Reduce::Mean => dispatch!($dtype, $T => { type $R = Mean; $body }),
-            Reduce::Amax => dispatch!(ordered $dtype, $T => { type $R = Amax; $body }, else unreachable!("asserted")),
-            Reduce::Amin => dispatch!(ordered $dtype, $T => { type $R = Amin; $body }, else unreachable!("asserted")),
+            Reduce::Amax => dispatch!(ordered $dtype, $T => { type $R = Amax; $body }, else unreachable!("asserted above")),
+            Reduce::Amin => dispatch!(ordered $dtype, $T => { type $R = Amin; $body }, else unreachable!("asserted above")),
         }
     }};
 }
 pub(super) use dispatch_reduce;
 
-/// Whether a place can be joined with one value after the other, from its old value on.
+/// Returns whether values can be combined with a place one after the other, beginning with its old
+/// value, without a count or a separate accumulator.
 pub(super) fn joins_in_place(combine: Combine, dtype: DType) -> bool {
     match combine {
         Combine::Assign => true,
@@ -139,37 +145,41 @@ pub(super) fn joins_in_place(combine: Combine, dtype: DType) -> bool {
     }
 }
 
-/// What [`reduce_run`] reads: rows of equally spaced elements at equal distances.
+/// The rows that [`reduce_run`] reads. Rows are equally spaced, and so are the elements of a row.
+/// Distances are in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
     pub(super) origin: *const u8,
-    /// From one row to the next.
+    /// The distance from one row to the next.
     pub(super) row_stride: isize,
-    /// From one element of a row to the next.
+    /// The distance from one element of a row to the next.
     pub(super) stride: isize,
 }
 
-/// How many accumulators are kept at a time: enough for whole vectors, few enough for the first
-/// cache.
+/// The number of elements of a row that are reduced at a time. It is a multiple of the vector
+/// length, and the accumulators fit into the first-level cache.
 const LANES: usize = 64;
 
-/// Bytes of rows that are asked for ahead of their use. Rows named by an index follow no pattern
-/// that the CPU could see. They are asked into the second cache: the first has too few lines on their
-/// way at a time. For 1M rows of 256 bytes on two threads, 3 KiB ahead took 13.5 ms, 4 KiB 11.8, 6 KiB
-/// 10.9, 12 KiB 11; asked into the first cache 20, not asked 21.
+/// Rows are prefetched this many bytes before they are used. The hardware prefetcher can't predict
+/// rows that are named by an index. They are prefetched into the second-level cache, because the
+/// first-level cache allows fewer outstanding misses. (1M rows of 256 bytes on two threads: 13.5 ms
+/// at 3 KiB, 11.8 ms at 4 KiB, 10.9 ms at 6 KiB, 11 ms at 12 KiB; 20 ms with prefetches into the
+/// first-level cache, 21 ms without any.)
 const AHEAD: usize = 6 << 10;
 
-/// How many rows of `bytes` are asked for ahead.
+/// Returns how many rows ahead a row of `bytes` is prefetched.
 pub(super) fn rows_ahead(bytes: usize) -> usize {
     (AHEAD / bytes.max(1)).clamp(1, 64)
 }
 
-/// Reduces the rows that `members` lists, in that order, element by element into `to`; with
-/// `include_self`, what is at `own` comes first.
+/// Reduces the rows that `members` lists, in that order, element by element, and writes the result
+/// to `to`. If `own` is given, its elements are reduced first. Pointers come with the distance from
+/// one element to the next.
 ///
 /// # Safety
-/// `len` elements at `to`, at `own` if there is one, and in each row that the members' index names
-/// can be written and read; `to` overlaps nothing but `own`. There is something to reduce.
+/// `len` elements can be written at `to`, and read at `own`, if it is given, and in each row of
+/// `rows` that `members` lists. `to` overlaps none of these, except that `own` may be `to` itself.
+/// `members` is not empty, or `own` is given.
 pub(super) unsafe fn reduce_run<T: Copy, R: Reducer<T>>(
     to: (*mut u8, isize),
     own: Option<(*const u8, isize)>,
@@ -182,8 +192,8 @@ pub(super) unsafe fn reduce_run<T: Copy, R: Reducer<T>>(
     unsafe { arch::dispatch(work) }
 }
 
-/// [`reduce_run`] as a loop that is compiled per level. For rows of 64 floats, AVX2 takes 0.85 of the
-/// time of SSE2.
+/// [`reduce_run`] as a loop that is compiled per level. (Rows of 64 `f32`: AVX2 takes 0.85 of the
+/// time of SSE2.)
 struct RunReduction<'a, T, R> {
     to: (*mut u8, isize),
     own: Option<(*const u8, isize)>,
@@ -204,6 +214,10 @@ impl<T: Copy, R: Reducer<T>> Loop for RunReduction<'_, T, R> {
     }
 }
 
+/// [`reduce_run`] without dispatch.
+///
+/// # Safety
+/// As for [`reduce_run`].
 #[inline(always)]
 unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
     (to, to_stride): (*mut u8, isize),
@@ -227,6 +241,9 @@ unsafe fn reduce_run_plain<T: Copy, R: Reducer<T>>(
 }
 
 /// [`reduce_run`] for up to [`LANES`] elements.
+///
+/// # Safety
+/// As for [`reduce_run`].
 #[inline(always)]
 unsafe fn reduce_lanes<T: Copy, R: Reducer<T>>(
     to: (*mut u8, isize),
@@ -240,7 +257,8 @@ unsafe fn reduce_lanes<T: Copy, R: Reducer<T>>(
     let near = rows.stride == size_of::<T>() as isize;
     let ahead = if near { rows_ahead(bytes) } else { 0 };
     let mut acc = Lanes::<T, R>::new();
-    // SAFETY: the caller's promise; the first n accumulators are written before they are read.
+    // SAFETY: the caller's promise; `set` writes the first `n` accumulators before `join` and
+    // `finish` read them.
     unsafe {
         let first = usize::from(own.is_none());
         acc.set(own.unwrap_or_else(|| rows.at(members.get(0), 0)), n);
@@ -254,7 +272,7 @@ unsafe fn reduce_lanes<T: Copy, R: Reducer<T>>(
     }
 }
 
-/// Accumulators side by side, and a place for as many numbers.
+/// The accumulators of up to [`LANES`] elements, and buffers for conversions of slices.
 struct Lanes<T: Copy, R: Reducer<T>> {
     acc: [MaybeUninit<R::Acc>; LANES],
     wide: [MaybeUninit<R::Acc>; LANES],
@@ -262,7 +280,8 @@ struct Lanes<T: Copy, R: Reducer<T>> {
 }
 
 impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
-    /// Whether numbers are converted on the way, which is faster for many at a time.
+    /// Whether accumulators differ in size from the numbers. Then slices are converted, which is
+    /// faster than one number at a time.
     const CONVERTS: bool = size_of::<R::Acc>() != size_of::<T>();
 
     fn new() -> Self {
@@ -273,23 +292,24 @@ impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
         }
     }
 
-    /// Sets the first `n` accumulators to `n` equally spaced values.
+    /// Sets the first `n` accumulators to the `n` values at `from`.
     ///
     /// # Safety
-    /// All of them can be read.
+    /// All of the values can be read.
     #[inline(always)]
     unsafe fn set(&mut self, from: (*const u8, isize), n: usize) {
         // SAFETY: the caller's promise.
         unsafe { each::<T>(n, from, |k, value| _ = self.acc[k].write(R::widen(value))) };
     }
 
-    /// Joins `n` equally spaced values to the first `n` accumulators, which were set.
+    /// Joins the `n` values at `from` to the first `n` accumulators.
     ///
     /// # Safety
-    /// All of them can be read.
+    /// All of the values can be read, and [`Lanes::set`] has set the `n` accumulators.
     #[inline(always)]
     unsafe fn join(&mut self, (from, stride): (*const u8, isize), n: usize) {
-        // SAFETY: the caller's promise; what is read here was written.
+        // SAFETY: the caller's promise; the first `n` elements of `values` and `wide` are written
+        // before they are read.
         unsafe {
             if !Self::CONVERTS || stride != size_of::<T>() as isize {
                 each::<T>(n, (from, stride), |k, value| {
@@ -298,7 +318,7 @@ impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
                 });
                 return;
             }
-            // Rows may lie at odd addresses, slices not.
+            // A slice must be aligned, and a row need not be. So the row is copied first.
             std::ptr::copy_nonoverlapping(
                 from,
                 self.values.as_mut_ptr().cast(),
@@ -313,13 +333,14 @@ impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
         }
     }
 
-    /// Writes the reductions of `count` to `n` equally spaced places.
+    /// Writes the results of the first `n` accumulators, of `count` values each, to `to`.
     ///
     /// # Safety
-    /// All of them can be written.
+    /// All of the elements can be written, and [`Lanes::set`] has set the `n` accumulators.
     #[inline(always)]
     unsafe fn finish(&mut self, (to, stride): (*mut u8, isize), n: usize, count: usize) {
-        // SAFETY: the caller's promise; the first n accumulators were written, and so is each value.
+        // SAFETY: the caller's promise; the first `n` elements of `values` are set to 0 before they
+        // are borrowed as a slice.
         unsafe {
             let acc = std::slice::from_raw_parts_mut(self.acc.as_mut_ptr().cast::<R::Acc>(), n);
             if !Self::CONVERTS {
@@ -340,8 +361,10 @@ impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
 }
 
 impl Rows {
+    /// Returns the address of an element of a row, and the distance to the next element.
+    ///
     /// # Safety
-    /// The row and the element exist.
+    /// The row and the element lie inside of the memory that these rows describe.
     unsafe fn at(&self, row: usize, element: usize) -> (*const u8, isize) {
         let by = row as isize * self.row_stride + element as isize * self.stride;
         // SAFETY: the caller's promise.
@@ -349,11 +372,11 @@ impl Rows {
     }
 }
 
-/// Calls `visit` with `n` equally spaced values; those without gaps get a loop of their own, which
-/// the compiler turns into vectors.
+/// Calls `visit` with each of `n` equally spaced values. Contiguous values have a separate loop,
+/// which the compiler can vectorize.
 ///
 /// # Safety
-/// All of them can be read.
+/// All of the values can be read.
 #[inline(always)]
 pub(super) unsafe fn each<T: Copy>(
     n: usize,

@@ -1,4 +1,4 @@
-//! Chains: each row is computed from its own value and from an earlier row.
+//! Recurrences along an axis: each row is computed from its own value and from an earlier row.
 
 use inlay_core::{DType, Layout};
 
@@ -8,14 +8,14 @@ use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Dst, Src};
 
-/// `dst[i] = a[i] + c[i] * dst[from[i]]` along `axis`, or `a[i]` alone if `from[i]` is the size of the axis,
-/// which means "no row".
+/// `dst[i] = a[i] + c[i] * dst[from[i]]` along `axis`. If `from[i]` is the size of the axis, there
+/// is no earlier row, and `dst[i] = a[i]`.
 ///
 /// With `backwards`, `from` names later rows, and the last row is computed first.
 ///
 /// # Panics
-/// When the views differ in shape or dtype, a source overlaps `dst`, or `from` names a row that is computed
-/// later.
+/// When the views differ in shape or dtype, a source overlaps `dst`, or `from` names a row that is
+/// computed later.
 pub fn scan_rows(
     dst: Dst<'_>,
     a: Src<'_>,
@@ -35,8 +35,8 @@ pub fn scan_rows(
     };
     let shape = dst.layout().shape();
     assert!(a.layout().shape() == shape && c.layout().shape() == shape, "one shape");
-    assert!(from.values().len() == count, "one entry a row");
-    assert!(from.values().iter().enumerate().all(in_order), "a chain comes from what is done");
+    assert!(from.values().len() == count, "one entry per row");
+    assert!(from.values().iter().enumerate().all(in_order), "rows use rows that are done");
     dispatch!(dst.dtype(), T => scan::<T>(dst, a, c, axis, from.values(), backwards));
 }
 
@@ -60,9 +60,9 @@ fn scan<T: Number>(
                 let at = |n: usize, i: usize| {
                     run.offsets[n] + k * run.strides[n] + i as isize * steps[n]
                 };
-                // SAFETY: `scan_rows` has checked that all views are of dtype `T` and one shape, and that
-                // sources lie apart from `dst`. The walk stays inside of the rows, `i` and `from[i]`
-                // inside of the axis, and no other thread has the column `k` of this run.
+                // SAFETY: `scan_rows` has checked that all views have dtype `T` and one shape, and
+                // that no source overlaps `dst`. The walk stays inside of the rows, and `i` and
+                // `from[i]` inside of the axis. No other thread has column `k` of this run.
                 unsafe {
                     let read =
                         |origin: *const u8, by| origin.offset(by).cast::<T>().read_unaligned();
@@ -82,23 +82,24 @@ fn scan<T: Number>(
     });
 }
 
-/// For each entry of an index, the number of the previous entry (with `backwards`, the next one) that names
-/// the same place, or the number of entries if there is none; as `i64` into the contiguous vector `dst`.
-/// `places` is a scratch buffer with an element for each place.
+/// Writes to `dst`, for each entry of an index, the number of the previous entry (with `backwards`,
+/// of the next entry) that names the same place, or the number of entries if there is none. `dst`
+/// is a contiguous vector of `i64`. `places` is a scratch buffer with an element for each place.
 ///
 /// # Panics
-/// When `dst` is not a contiguous `i64` for each entry, or an entry names a place past `places`.
+/// When `dst` is not contiguous, is not of `i64`, or has another length than the index, or when an
+/// entry names a place past `places`.
 pub fn neighbours(dst: Dst<'_>, index: &Positions, places: &mut [usize], backwards: bool) {
     let dst = dst.into_target();
     let count = index.values().len();
-    assert!(dst.dtype() == DType::I64 && dst.layout().numel() == count, "one i64 an entry");
+    assert!(dst.dtype() == DType::I64 && dst.layout().numel() == count, "one i64 per entry");
     assert!(dst.layout().is_contiguous(size_of::<i64>()), "a contiguous destination");
     places.fill(count);
     for step in 0..count {
         let i = if backwards { count - 1 - step } else { step };
         let last = &mut places[index.values()[i] as usize];
-        // SAFETY: the destination is contiguous, of `i64`, and has as many elements as the index, as was
-        // checked above.
+        // SAFETY: the destination is contiguous, of `i64`, and has as many elements as the index,
+        // as was checked above.
         unsafe { dst.origin().cast::<i64>().add(i).write_unaligned(*last as i64) };
         *last = i;
     }

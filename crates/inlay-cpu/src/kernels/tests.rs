@@ -1,4 +1,5 @@
-//! Every way to move elements against a plain loop, streamed and not.
+//! Compares copies, folds, overlays, combs and lists with plain loops, with and without
+//! non-temporal stores.
 
 use inlay_core::{DType, Fold, Layout, ResolvedSlice};
 
@@ -12,22 +13,22 @@ use crate::arch::Level;
 
 const DTYPES: [DType; 5] = [DType::U8, DType::F16, DType::F32, DType::I64, DType::C128];
 
-/// A buffer whose bytes differ from their neighbours.
+/// Returns a buffer of pseudorandom bytes.
 fn bytes(len: usize, seed: usize) -> Buffer {
     let buffer = Buffer::new(len).expect("small");
     for k in 0..len {
-        // SAFETY: `k` lies inside of a buffer that nobody else has yet.
+        // SAFETY: `k` lies inside of the buffer, which has no other handle yet.
         unsafe { buffer.as_ptr().add(k).write((k * 167 + k / 251 + seed) as u8) };
     }
     buffer
 }
 
 fn contents(buffer: &Buffer) -> Vec<u8> {
-    // SAFETY: the range is the buffer, which nobody writes now.
+    // SAFETY: the range is the whole buffer, and nobody writes to it now.
     unsafe { std::slice::from_raw_parts(buffer.as_ptr(), buffer.len()) }.to_vec()
 }
 
-/// Byte offsets of the elements in row-major order.
+/// Returns the byte offsets of the elements in row-major order.
 fn offsets(layout: &Layout) -> Vec<usize> {
     let mut all = vec![layout.offset() as isize];
     for (&size, &stride) in layout.shape().iter().zip(layout.strides()) {
@@ -36,6 +37,7 @@ fn offsets(layout: &Layout) -> Vec<usize> {
     all.into_iter().map(|at| at as usize).collect()
 }
 
+/// Copies element by element.
 fn copied(to: &mut [u8], to_layout: &Layout, from: &[u8], from_layout: &Layout, size: usize) {
     for (to_at, at) in offsets(to_layout).into_iter().zip(offsets(from_layout)) {
         to[to_at..to_at + size].copy_from_slice(&from[at..at + size]);
@@ -63,7 +65,7 @@ fn copies_are_plain_loops() {
             long.slice(2, slice(3, 1, 1900)),
         ] {
             let to = Layout::contiguous("test", from.shape(), size).expect("small");
-            // Once more a destination that lies as the source does, and one that is reversed.
+            // A contiguous destination, and one whose first axis is reversed.
             let reversed = to.slice(0, slice(to.shape()[0] - 1, -1, to.shape()[0]));
             for to in [to, reversed] {
                 for stream in [0, usize::MAX] {
@@ -82,7 +84,8 @@ fn copies_are_plain_loops() {
     }
 }
 
-/// The tree that a fold is, element by element: 8 or 32 lanes a block of 1,024, then neighbours.
+/// Folds numbers by the tree that the kernel uses: blocks of 1,024 numbers with 8 or 32 lanes each;
+/// then lanes, and then blocks, are joined pairwise. `nothing` is the neutral element.
 fn folded(numbers: &[f64], nothing: f64, join: fn(f64, f64) -> f64) -> f64 {
     let tree = |mut values: Vec<f64>| {
         while values.len() > 1 {
@@ -120,11 +123,11 @@ fn folds_are_trees_however_they_lie() {
         let source = Buffer::new(rows * len * 8).expect("small");
         let mut numbers: Vec<f64> =
             (0..rows * len).map(|k| ((k * 7919 + 13) % 1009) as f64 / 1009.0 - 0.3).collect();
-        // A row of zeros, one with a NaN, and one that is infinite.
+        // A row of negative zeros, a row with a NaN, and a row with an infinity.
         numbers[..len].fill(-0.0);
         numbers[2 * len - 1] = f64::NAN;
         numbers[2 * len] = f64::INFINITY;
-        // SAFETY: the buffer has so many numbers, and nobody else has it yet.
+        // SAFETY: the buffer has room for `rows * len` numbers, and has no other handle yet.
         unsafe {
             source.as_ptr().cast::<f64>().copy_from_nonoverlapping(numbers.as_ptr(), rows * len);
         }
@@ -249,8 +252,8 @@ fn combs_are_slices_with_a_step() {
     }
 }
 
-/// Lists against a filter: vectors and what is left of one, places from the front and the end, inside
-/// and not, with entries and with words.
+/// Compares lists with a filter: lengths that are whole vectors or not, values that count from the
+/// front or from the end, in range or not, and lists of entry numbers or of words.
 #[test]
 fn lists_are_filters() {
     let (size, own) = (100, 30..75);
@@ -268,14 +271,14 @@ fn lists_are_filters() {
             let mut list = List::new();
             let good = list.fill(block, 100, &own, (std::ptr::null(), 0));
             assert_eq!((good, list.iter().collect::<Vec<_>>()), (!is_wrong, owned.clone()));
-            // SAFETY: there are as many words as values.
+            // SAFETY: `words` has one word for each value.
             let good = unsafe { list.fill_with_words(block, 100, &own, words.as_ptr()) };
             let with_words = owned.iter().map(|&(place, k)| (place, words[k] as usize));
             assert_eq!((good, list.iter().collect()), (!is_wrong, with_words.collect::<Vec<_>>()));
 
             let from_end = values.iter().any(|&value| value < 0);
             assert_eq!(list.all_places(block, 100).is_some(), !is_wrong && !from_end);
-            // What is wrong stays wrong.
+            // Count all values from the front, except the value that is out of range.
             let inside = |value: &&mut i64| (-size..size).contains(*value);
             values.iter_mut().filter(inside).for_each(|value| *value = from_front(*value));
             let all: Vec<u32> = values.iter().map(|&value| value as u32).collect();

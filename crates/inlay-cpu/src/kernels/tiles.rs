@@ -1,4 +1,4 @@
-//! Copies of transposed views in square tiles.
+//! Copies transposed views in square tiles.
 
 use std::mem::MaybeUninit;
 
@@ -8,13 +8,15 @@ use crate::view::Target;
 use crate::walk::{Dimension, Walk};
 use crate::{Src, threads};
 
-/// The shortest side for which tiles are used. (A copy of the transpose of 4096 x 4096 floats takes 120 ms
-/// run by run, because each element is read from another cache line.)
+/// Tiles are used only if both sides have at least this many elements. (Run by run, a copy of the
+/// transpose of 4096 x 4096 `f32` takes 120 ms, because each element is read from another cache
+/// line.)
 const SHORTEST: usize = 8;
 
-/// A copy that is contiguous along one dimension of the destination and along another of the source.
+/// A copy that is contiguous along one dimension of the destination and along another of the
+/// source.
 pub(super) struct Tiles {
-    /// All other dimensions.
+    /// A walk over all other dimensions.
     rest: Walk<2>,
     /// The dimension along which the destination is contiguous.
     inner: Dimension<2>,
@@ -23,7 +25,7 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of a walk; `None` if its views are not transposed.
+    /// Returns the tiles of a walk, or `None` if its views are not transposed or too small.
     pub(super) fn of(walk: &Walk<2>, size: usize) -> Option<Tiles> {
         let dims = walk.dims();
         let (inner, outer) = dims.split_last()?;
@@ -39,8 +41,8 @@ impl Tiles {
         })
     }
 
-    /// Does the copy. A tile is a cache line wide on both sides, so each line is read once and written
-    /// once.
+    /// Does the copy. Both sides of a tile are one cache line, so each line is read once and
+    /// written once.
     pub(super) fn copy<W: Copy + Send + Sync>(&self, dst: Target<'_>, src: Src<'_>, streams: bool) {
         let side = const { LINE / size_of::<W>() };
         let (inner, cross) = (self.inner, self.cross);
@@ -59,16 +61,16 @@ impl Tiles {
                     let first = (run.position + at) * squares;
                     let offset = |n: usize| run.offsets[n] + at as isize * run.strides[n];
                     for item in items.start.max(first)..items.end.min(first + squares) {
-                        // Tiles follow each other along the lines of the source, so that the hardware
-                        // prefetcher loads them.
+                        // Consecutive tiles are adjacent along the contiguous dimension of the
+                        // source, so the hardware prefetcher loads them.
                         let tile = item - first;
                         let (row, column) = (tile % across * side, tile / across * side);
                         let rows = side.min(cross.size - row);
                         let columns = side.min(inner.size - column);
                         // SAFETY: row and column lie inside of their dimensions, and the walk
-                        // inside of the others, so that all are elements of both views, which lie
-                        // apart; no other item has them. The square has a line for each row, and
-                        // what is read of it was written before.
+                        // inside of the others, so all are elements of both views. `copy_with` has
+                        // checked that the views don't overlap. No other item has these elements.
+                        // The square has a line for each row, and it is written before it is read.
                         unsafe {
                             let from = src.origin().offset(offset(1) + by(1, row, column));
                             let to = dst.origin().offset(offset(0) + by(0, row, column));
@@ -99,6 +101,6 @@ impl Tiles {
     }
 }
 
-/// A buffer of one tile: a line for each element of a line.
+/// A buffer for one tile: at most 64 cache lines, as many as a line has elements.
 #[repr(align(64))]
 struct Square([MaybeUninit<u8>; LINE * LINE]);

@@ -1,4 +1,4 @@
-//! Triangles of matrices: their row and column numbers, and copies of them.
+//! Triangles of matrices: the row and column numbers of their entries, and copies of triangles.
 
 use inlay_core::{DType, Triangle};
 
@@ -7,37 +7,38 @@ use crate::number::{dispatch, dispatch_width};
 use crate::walk::Walk;
 use crate::{Dst, Src, threads};
 
-/// How many entries of the first `rows` rows of a matrix with `cols` columns lie in the triangle.
-/// It can't overflow: the result is at most `rows * cols`, which an `i128` holds.
+/// Returns how many entries of the first `rows` rows of a matrix with `cols` columns lie in the
+/// triangle. It can't overflow: the result is at most `rows * cols`, which an `i128` holds.
 pub fn triangle_len(triangle: Triangle, rows: usize, cols: usize, offset: i64) -> i128 {
     let (rows, cols, offset) = (rows as i128, cols as i128, offset as i128);
     match triangle {
         Triangle::Lower => lower(rows, cols, offset),
-        // All entries but those on or below the previous diagonal.
+        // All entries but those with `column - row < offset`.
         Triangle::Upper => rows * cols - lower(rows, cols, offset - 1),
     }
 }
 
-/// The largest row or column number of an entry of the triangle, or 0 if it has none.
+/// Returns the largest row or column number of an entry of the triangle, or 0 if it has no entries.
 pub fn triangle_largest(triangle: Triangle, rows: usize, cols: usize, offset: i64) -> usize {
     if triangle_len(triangle, rows, cols, offset) == 0 {
         return 0;
     }
     let (row, col, offset) = (rows as i128 - 1, cols as i128 - 1, offset as i128);
     let largest = match triangle {
-        // A lower triangle reaches furthest to the right in the last row, an upper one in the first row.
+        // A lower triangle reaches furthest to the right in the last row, an upper one in the first
+        // row.
         Triangle::Lower => row.max(col.min(row + offset)),
         Triangle::Upper => col.max(row.min(col - offset)),
     };
     largest as usize
 }
 
-/// The number of entries with `column - row <= offset`: the sum over rows of `row + offset + 1`, clamped to
-/// `0..=cols`.
+/// Returns the number of entries with `column - row <= offset`: the sum of `row + offset + 1`,
+/// clamped to `0..=cols`, over all rows.
 fn lower(rows: i128, cols: i128, offset: i128) -> i128 {
     let width = |row: i128| (row + offset + 1).clamp(0, cols);
-    // Rows before `first` are empty, rows from `full` on are whole. In between each row is one wider than
-    // the previous one.
+    // Rows before `first` have no entries, and rows from `full` on have `cols`. Between them, each
+    // row has one entry more than the previous one.
     let first = (-offset).clamp(0, rows);
     let full = (cols - offset - 1).clamp(first, rows);
     let growing = full - first;
@@ -45,11 +46,12 @@ fn lower(rows: i128, cols: i128, offset: i128) -> i128 {
     sum + (rows - full) * cols
 }
 
-/// Writes rows, then columns, of the triangle's entries in row-major order to `dst`: contiguous, of
-/// an integer dtype that holds them, and `[2, triangle_len(..)]`.
+/// Writes the row numbers and then the column numbers of the triangle's entries, in row-major
+/// order, to `dst`. `dst` is contiguous, has the shape `[2, triangle_len(..)]` and an integer dtype
+/// that can hold the numbers.
 ///
 /// # Panics
-/// When `dst` is not so.
+/// When `dst` is not contiguous, has another number of elements, or has no integer dtype.
 pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usize, offset: i64) {
     let dst = dst.into_target();
     let total = dst.layout().numel() / 2;
@@ -59,8 +61,7 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
     if total == 0 {
         return;
     }
-    // Only rows with entries are visited, of which there are at most as many as entries. There may be far
-    // more empty ones.
+    // Only rows that have entries are visited. There may be far more empty rows.
     let (height, width, diagonal) = (rows as i128, cols as i128, offset as i128);
     let (first, end) = match triangle {
         Triangle::Lower => ((-diagonal).clamp(0, height), height),
@@ -77,8 +78,9 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
                 Triangle::Lower => 0,
                 Triangle::Upper => cols - (next - at),
             };
-            // SAFETY: the destination is contiguous and has `2 * total` elements of `T`, as was checked
-            // above. `at..next` lies inside of `0..total`, and no other row has these entries.
+            // SAFETY: the destination is contiguous and has `2 * total` elements of `T`, as was
+            // checked above. `at..next` lies inside of `0..total`, and no other row has these
+            // entries.
             unsafe {
                 let rows_at = dst.origin().cast::<T>().add(at);
                 let cols_at = rows_at.add(total);
@@ -94,7 +96,8 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
     }), else unreachable_dtype(dst.dtype()));
 }
 
-/// Copies the triangle of every matrix in the last two axes of `src` to `dst`; the rest becomes 0.
+/// Copies the triangle of every matrix in the last two axes of `src` to `dst`. All other elements
+/// of `dst` become 0.
 ///
 /// # Panics
 /// When the views overlap, differ in shape or element size, or have less than two axes.
@@ -111,7 +114,8 @@ pub fn keep_triangle(dst: Dst<'_>, src: Src<'_>, triangle: Triangle, offset: i64
     let walk = Walk::new([&to_rows, &from_rows]);
     dispatch_width!(size, W => walk.parallel(2 * size * cols, |run| for k in 0..run.len {
         let row = ((run.position + k) % rows) as i128;
-        // How many of the row's first entries lie before the boundary.
+        // The column at which the row is cut: for a lower triangle the entries before it are kept,
+        // for an upper one those from it on.
         let cut = match triangle {
             Triangle::Lower => row + offset as i128 + 1,
             Triangle::Upper => row + offset as i128,
@@ -122,8 +126,9 @@ pub fn keep_triangle(dst: Dst<'_>, src: Src<'_>, triangle: Triangle, offset: i64
             Triangle::Upper => (cut..cols, 0..cut),
         };
         let at = |n: usize| run.offsets[n] + k as isize * run.strides[n];
-        // SAFETY: both views have one shape and element size and lie apart, as was checked above. The walk
-        // stays inside of the rows, both ranges inside of the columns, and threads have different rows.
+        // SAFETY: both views have one shape and element size and don't overlap, as was checked
+        // above. The walk stays inside of the rows, and both ranges inside of the columns. Threads
+        // have different rows.
         unsafe {
             let (to, from) = (dst.origin().offset(at(0)), src.origin().offset(at(1)));
             let start = kept.start as isize;

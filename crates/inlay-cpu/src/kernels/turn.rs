@@ -1,12 +1,12 @@
-//! Transposes squares of words.
+//! Transposes squares of words whose sides are one cache line.
 
 use crate::arch::{self, LINE};
 
-/// Transposes a square that is a cache line wide on both sides: the rows at `from`, `step` bytes apart,
-/// become the columns of the contiguous lines at `to`.
+/// Transposes a square of words whose rows are one cache line long: the rows at `from`, `step`
+/// bytes apart, become the columns of the contiguous lines at `to`.
 ///
 /// # Safety
-/// The square can be read, as many lines can be written, and they lie apart.
+/// The square can be read, and as many lines can be written. They don't overlap.
 #[inline(always)]
 pub(super) unsafe fn turn<W: Copy>(to: *mut u8, from: *const u8, step: isize) {
     // SAFETY: the caller's promise.
@@ -19,10 +19,10 @@ pub(super) unsafe fn turn<W: Copy>(to: *mut u8, from: *const u8, step: isize) {
     }
 }
 
-/// [`turn`] for a part of a square: `columns` rows of `rows` words.
+/// [`turn`] for a part of a square: `from` has `columns` rows of `rows` words each.
 ///
 /// # Safety
-/// As there, for the part.
+/// As for [`turn`], for the part.
 #[inline(always)]
 pub(super) unsafe fn turn_part<W: Copy>(
     to: *mut u8,
@@ -53,7 +53,8 @@ mod tests {
             let from: Vec<u8> = (0..100 * side).map(|k| (k * 31 + k / 253) as u8).collect();
             for step in [LINE, 71, 100] {
                 let (mut whole, mut part) = (vec![0u8; side * LINE], vec![0u8; side * LINE]);
-                // SAFETY: so many rows lie inside, and so many lines.
+                // SAFETY: `side` rows of one line, at most 100 bytes apart, lie inside of `from`,
+                // and `side` lines inside of `whole` and `part`.
                 unsafe {
                     turn::<W>(whole.as_mut_ptr(), from.as_ptr(), step as isize);
                     turn_part::<W>(part.as_mut_ptr(), from.as_ptr(), step as isize, side, side);

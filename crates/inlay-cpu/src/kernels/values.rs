@@ -1,4 +1,4 @@
-//! Copies between slices of Rust values and views.
+//! Copies between views and slices of Rust values.
 
 use inlay_core::{Error, Result};
 
@@ -15,8 +15,8 @@ pub fn store<T: Element>(dst: Dst<'_>, values: &[T]) {
     assert!(dst.dtype() == T::DTYPE && walk.len() == values.len(), "one value an element");
     walk.parallel(size_of::<T>(), |run| {
         for (k, value) in values[run.position..run.position + run.len].iter().enumerate() {
-            // SAFETY: the walk stays inside of `dst`, which is of this dtype, as was checked above. Threads
-            // have different runs.
+            // SAFETY: the walk stays inside of `dst`, whose dtype was checked above. Threads have
+            // different runs.
             unsafe {
                 let to = dst.origin().offset(run.offsets[0] + k as isize * run.strides[0]);
                 to.cast::<T::Stored>().write_unaligned(value.store());
@@ -25,7 +25,7 @@ pub fn store<T: Element>(dst: Dst<'_>, values: &[T]) {
     });
 }
 
-/// All elements in row-major order.
+/// Returns all elements in row-major order.
 ///
 /// # Panics
 /// When the view's dtype is not that of `T`.
@@ -40,8 +40,8 @@ pub fn load<T: Element>(src: Src<'_>) -> Result<Vec<T>> {
     values.try_reserve_exact(walk.len()).map_err(|_| Error::OutOfMemory { bytes })?;
     walk.runs(0..walk.len(), |run| {
         values.extend((0..run.len as isize).map(|k| {
-            // SAFETY: the walk stays inside of `src`, which is of this dtype, as was checked above; every bit
-            // pattern is a stored value.
+            // SAFETY: the walk stays inside of `src`, whose dtype was checked above. Every bit
+            // pattern is a valid `T::Stored`.
             let stored = unsafe {
                 let at = src.origin().offset(run.offsets[0] + k * run.strides[0]);
                 at.cast::<T::Stored>().read_unaligned()

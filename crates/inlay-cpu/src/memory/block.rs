@@ -6,35 +6,36 @@ use std::ptr::NonNull;
 /// Every block is aligned to a cache line, which is also the width of the widest vector.
 pub(super) const ALIGN: usize = 64;
 
-/// Blocks of at least so many bytes are mapped on their own and ask for huge pages, whose size this is.
-/// A copy into fresh 4 KiB pages takes several times as long as a copy into recycled or huge pages.
+/// Blocks of at least this many bytes, the size of a huge page, are mapped separately and ask for
+/// huge pages. A copy into fresh 4 KiB pages takes several times as long as a copy into recycled or
+/// huge pages.
 pub(super) const HUGE: usize = 2 << 20;
 
-/// Blocks of up to so many bytes are zeroed by hand and not counted. With the padding, or the header of a
-/// buffer, they are small enough for the per-thread cache of glibc's allocator, which takes 20 ns. That
-/// cache serves neither `calloc` nor requests for an alignment. A counter that all threads share would
-/// take 6 ns each time.
+/// Blocks of up to this many bytes are allocated by `malloc` and then zeroed here, and they are not
+/// counted. With the padding, or the header of a buffer, they are small enough for the per-thread
+/// cache of glibc's allocator, which takes 20 ns. That cache serves neither `calloc` nor aligned
+/// requests. Updating a counter that all threads share would take 6 ns.
 pub(super) const SMALL: usize = 896;
 
-/// What every allocator aligns to. A block begins at the next multiple of [`ALIGN`] inside of what the
-/// allocator returns.
+/// The alignment that blocks request from the allocator. A block begins at the next multiple of
+/// [`ALIGN`] inside of the memory that the allocator returns.
 const GIVEN_ALIGN: usize = 16;
 
 /// An owned range of initialized bytes.
 pub(super) struct RawBlock {
     ptr: NonNull<u8>,
     len: usize,
-    /// Bytes between the address that the allocator returned and `ptr`.
+    /// The number of bytes between the address that the allocator returned and `ptr`.
     head: usize,
 }
 
-// SAFETY: a block is plain memory that it alone owns; any thread may use or free it.
+// SAFETY: a block is the only owner of its memory, and any thread may use or free it.
 unsafe impl Send for RawBlock {}
-// SAFETY: a shared reference to a block gives its address and length only.
+// SAFETY: a shared reference to a block gives only its address and length.
 unsafe impl Sync for RawBlock {}
 
 impl RawBlock {
-    /// `len` zeroed bytes, or `None` if the system is out of memory.
+    /// Allocates `len` zeroed bytes. Returns `None` if the system is out of memory.
     pub(super) fn new(len: usize) -> Option<RawBlock> {
         if len >= HUGE {
             return map::new(len).map(|ptr| RawBlock { ptr, len, head: 0 });
@@ -44,10 +45,11 @@ impl RawBlock {
         }
         let (layout, zeroed) = (padded(len)?, len > SMALL);
         let give = if zeroed { alloc::alloc_zeroed } else { alloc::alloc };
-        // SAFETY: the layout's size is not 0.
+        // SAFETY: the layout's size is not 0, because `len` is not.
         let start = NonNull::new(unsafe { give(layout) })?;
         let head = head_of(start.as_ptr() as usize);
-        // SAFETY: `padded` has added room for the head, so that `len` bytes from there on are allocated.
+        // SAFETY: `padded` has added room for the head, so `len` bytes after the head are
+        // allocated.
         unsafe {
             let ptr = start.add(head);
             if !zeroed {
@@ -83,16 +85,16 @@ const NOWHERE: NonNull<u8> = NonNull::<Aligned>::dangling().cast();
 #[repr(align(64))]
 struct Aligned;
 
-/// The allocation that has room for `len` bytes at an aligned address.
+/// Returns the layout of an allocation that has room for `len` bytes at an aligned address.
 fn padded(len: usize) -> Option<Layout> {
     Layout::from_size_align(len.checked_add(PADDING)?, GIVEN_ALIGN).ok()
 }
 
-/// The most bytes between the allocator's alignment and ours.
+/// The largest distance in bytes from an address that the allocator returns to an aligned address.
 pub(super) const PADDING: usize = ALIGN - GIVEN_ALIGN;
 
-/// Bytes from `address`, which the allocator returned, to the next aligned address: at most
-/// [`PADDING`].
+/// Returns the distance in bytes from `address`, which the allocator returned, to the next aligned
+/// address. It is at most [`PADDING`].
 pub(super) fn head_of(address: usize) -> usize {
     address.wrapping_neg() % ALIGN
 }
@@ -106,8 +108,8 @@ mod map {
     /// Maps `len` bytes at an address that is a multiple of the huge page size.
     pub(super) fn new(len: usize) -> Option<NonNull<u8>> {
         let padded = len.checked_add(HUGE)?;
-        // SAFETY: an anonymous private mapping at an address of the system's choice touches
-        // nothing that exists.
+        // SAFETY: an anonymous private mapping at an address that the system chooses does not
+        // change memory that is in use.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -122,7 +124,7 @@ mod map {
             return None;
         }
         let head = start.cast::<u8>().align_offset(HUGE);
-        // The length is rounded up to pages, so that only whole pages after the block are unmapped.
+        // The end of the block is rounded up to a page, because only whole pages can be unmapped.
         let end = head + len.next_multiple_of(4096);
         // SAFETY: head <= HUGE, so the block and both trimmed ends lie inside of the mapping.
         unsafe {
@@ -140,7 +142,8 @@ mod map {
     }
 
     pub(super) fn free(ptr: NonNull<u8>, len: usize) {
-        // SAFETY: `new` mapped these pages, and `RawBlock::drop`, which alone calls this, owned them.
+        // SAFETY: `new` mapped these pages. Only `RawBlock::drop` calls this function, and it owns
+        // them.
         unsafe { libc::munmap(ptr.as_ptr().cast(), len) };
     }
 }
@@ -152,7 +155,8 @@ mod map {
 
     pub(super) fn new(len: usize) -> Option<NonNull<u8>> {
         let layout = Layout::from_size_align(len, super::ALIGN).ok()?;
-        // SAFETY: the layout's size is not 0, because `RawBlock::new` calls this for large blocks only.
+        // SAFETY: the layout's size is not 0, because `RawBlock::new` calls this for large blocks
+        // only.
         NonNull::new(unsafe { alloc::alloc_zeroed(layout) })
     }
 

@@ -1,5 +1,5 @@
-//! Shared buffers: bytes that several tensors may view. They are behind a lock, so that safe code has no
-//! data races.
+//! Shared buffers: bytes that several tensors may view. A lock protects them, so safe code can't
+//! cause data races.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -16,26 +16,28 @@ use super::pool;
 use crate::view::Span;
 use crate::{Dst, Element, Src};
 
-/// A handle to shared bytes; clones share them.
+/// A handle to shared bytes. A clone is another handle to the same bytes.
 #[derive(Clone)]
 pub struct Buffer(Arc<Allocation<dyn Owner>>);
 
-/// The address and state of the bytes, and in the same allocation what keeps them alive.
+/// The address and the state of the bytes, in one allocation with the owner that keeps the bytes
+/// alive.
 struct Allocation<O: ?Sized> {
-    /// Set once, before there is a second handle.
+    /// The address of the first byte. It is set before there is a second handle, and never changed
+    /// afterwards.
     ptr: AtomicPtr<u8>,
     len: usize,
     writable: bool,
     lock: RwLock<()>,
-    /// How often the bytes were written in place.
+    /// Counts how often the bytes were written in place.
     versions: Versions,
     /// Dropped with the last handle.
     owner: O,
 }
 
-/// What keeps bytes alive.
+/// An object that keeps the bytes of a buffer alive.
 trait Owner: Send + Sync {
-    /// Whether the bytes are not this library's.
+    /// Returns whether the bytes belong to another library.
     fn is_foreign(&self) -> bool {
         false
     }
@@ -44,11 +46,11 @@ trait Owner: Send + Sync {
 /// A block that returns to the pool on drop.
 pub(super) struct Pooled(ManuallyDrop<RawBlock>);
 
-/// Bytes in the allocation of the reference count. Those in use are initialized.
+/// Bytes in the same allocation as the reference count. The bytes in use are initialized.
 #[repr(align(16))]
 struct Inline<const N: usize>(UnsafeCell<[MaybeUninit<u8>; N]>);
 
-/// Memory that is not this library's.
+/// Memory that belongs to another library.
 struct Foreign<O> {
     _keep: O,
 }
@@ -61,8 +63,8 @@ impl<O: Any + Send + Sync> Owner for Foreign<O> {
     }
 }
 
-// SAFETY: the bytes are reached only under the lock of their buffer, or through `Buffer::as_ptr`, whose
-// users need `unsafe` and answer for races.
+// SAFETY: the bytes are accessed only under the lock of their buffer, or through the pointer of
+// `Buffer::as_ptr`, whose users need `unsafe` and are responsible for races.
 unsafe impl<const N: usize> Sync for Inline<N> {}
 
 impl Pooled {
@@ -77,7 +79,7 @@ impl Pooled {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        // SAFETY: the block is taken nowhere else, and `drop` runs once.
+        // SAFETY: the block is not taken anywhere else, and `drop` runs once.
         pool::give(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }
@@ -98,9 +100,11 @@ impl<O: Owner + 'static> Allocation<O> {
 }
 
 impl Buffer {
-    /// `len` bytes, initialized but unspecified, aligned to 64.
+    /// Allocates `len` bytes, aligned to 64 bytes. They are initialized, but their values are
+    /// unspecified.
     pub fn new(len: usize) -> Result<Self> {
-        // Two sizes, to waste little: an 8 x 8 tensor of `f32` fits into the first.
+        // Two sizes of inline buffers waste less memory than one. An 8 x 8 tensor of `f32` fits
+        // into the first.
         const TINY: usize = 256;
         const SMALL: usize = super::block::SMALL;
         if len <= TINY {
@@ -113,34 +117,40 @@ impl Buffer {
         Ok(Buffer(Allocation::new(block.ptr(), len, true, block)))
     }
 
-    /// `len` bytes beside the reference count: one allocation instead of two, for tiny calls.
+    /// Allocates `len` bytes together with the reference count: one allocation instead of two, for
+    /// tiny calls.
     fn inline<const N: usize>(len: usize) -> Self {
         let nothing = Inline(UnsafeCell::new([const { MaybeUninit::uninit() }; N]));
         let shared = Allocation::new(NonNull::dangling(), len, true, nothing);
         let start = shared.owner.0.get().cast::<u8>();
-        // The array has `PADDING` bytes more than `len`: room to begin at the next aligned address.
+        // The array has at least `PADDING` bytes more than `len`, so that the bytes can begin at
+        // the next aligned address.
         let ptr = start.wrapping_add(head_of(start as usize));
-        // SAFETY: for that reason the bytes lie inside of the array, and there is no other handle yet.
+        // SAFETY: for that reason the bytes lie inside of the array. There is no other handle yet.
         unsafe { ptr.write_bytes(0, len) };
         shared.ptr.store(ptr, Ordering::Relaxed);
         Buffer(shared)
     }
 
-    /// The bytes of one element. They are written before there is a second handle, so without a lock.
+    /// Returns a buffer that holds one element. The element is written without a lock, because
+    /// there is no second handle yet.
     pub fn single<T: Element>(value: T) -> Result<Self> {
         let buffer = Buffer::new(size_of::<T::Stored>())?;
-        // SAFETY: the buffer was made for so many bytes, is aligned to 64 and has no other handle yet.
+        // SAFETY: the buffer was made for the bytes of one `T::Stored`, is aligned to 64 bytes, and
+        // has no other handle yet.
         unsafe { buffer.as_ptr().cast::<T::Stored>().write(value.store()) };
         Ok(buffer)
     }
 
-    /// Memory that belongs to `owner`, which is dropped with the last handle.
+    /// Returns a buffer over memory that belongs to `owner`. The owner is dropped with the last
+    /// handle.
     ///
     /// # Safety
-    /// The `len` bytes at `ptr` are initialized, and valid for reads, and for writes if
-    /// `writable`, for as long as `owner` lives. The caller answers for races with code that reaches them
-    /// in another way, also through another buffer. Kernels stay inside of their views even if indices or
-    /// masks change meanwhile; values may come out as any bits.
+    /// The `len` bytes at `ptr` are initialized and valid for reads, and for writes if `writable`,
+    /// while `owner` lives. The caller is responsible for races with code that accesses the bytes
+    /// in another way, for example through another buffer. If indices or masks change while a
+    /// kernel runs, the kernel still accesses only its views, but the values of its result are
+    /// unspecified.
     pub unsafe fn foreign(
         ptr: NonNull<u8>,
         len: usize,
@@ -150,59 +160,59 @@ impl Buffer {
         Buffer(Allocation::new(ptr, len, writable, Foreign { _keep: owner }))
     }
 
-    /// Whether the bytes are not this library's.
+    /// Returns whether the bytes belong to another library.
     pub fn is_foreign(&self) -> bool {
         self.0.owner.is_foreign()
     }
 
-    /// The address of the first byte. The bytes live as long as a handle does.
+    /// Returns the address of the first byte. The bytes live as long as a handle does.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr.load(Ordering::Relaxed)
     }
 
-    /// How many bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
-    /// Whether there are no bytes.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }
 
-    /// Whether the bytes may be written.
+    /// Returns whether the bytes may be written.
     pub fn is_writable(&self) -> bool {
         self.0.writable
     }
 
-    /// How often the bytes were written in place.
+    /// Returns the version counter, which counts how often the bytes were written in place.
     pub fn versions(&self) -> &Versions {
         &self.0.versions
     }
 
-    /// A number that differs between buffers that live at the same time.
+    /// Returns a number that is different for any two buffers that exist at the same time.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0).cast::<()>() as usize
     }
 
-    /// Whether both are handles to the same buffer.
+    /// Returns whether both are handles to the same buffer.
     pub fn same_as(&self, other: &Buffer) -> bool {
         self.id() == other.id()
     }
 
-    /// Whether this is the only handle.
+    /// Returns whether this is the only handle.
     pub fn is_sole(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// No bytes, shared by all who have none.
+    /// Returns a buffer without bytes. All calls return handles to the same one.
     pub fn nothing() -> Self {
         static NOTHING: OnceLock<Buffer> = OnceLock::new();
         NOTHING.get_or_init(|| Buffer::inline::<PADDING>(0)).clone()
     }
 
-    /// Whether two views, each a layout and its element size, lie in overlapping ranges of
-    /// addresses.
+    /// Returns whether the address ranges of two views overlap. A view is given by its layout and
+    /// its element size.
     pub fn overlaps(
         &self,
         ours: (&Layout, usize),
@@ -220,19 +230,21 @@ impl Buffer {
         }
     }
 
-    /// Waits until nobody writes, and keeps writers out while the guard lives.
+    /// Locks the bytes for reading: waits until nobody writes, and blocks writers while the guard
+    /// lives.
     pub fn read(&self) -> ReadGuard<'_> {
         let guard = self.0.lock.read().unwrap_or_else(PoisonError::into_inner);
         ReadGuard { buffer: self, _guard: guard }
     }
 
-    /// Waits until nobody reads or writes, and keeps everyone out while the guard lives.
+    /// Locks the bytes for writing: waits until nobody reads or writes, and blocks all others while
+    /// the guard lives.
     pub fn write(&self) -> WriteGuard<'_> {
         let guard = self.0.lock.write().unwrap_or_else(PoisonError::into_inner);
         WriteGuard { buffer: self, _guard: guard }
     }
 
-    /// The addresses of a view. Fails unless they lie inside of the buffer.
+    /// Returns the address range of a view. Fails unless it lies inside of the buffer.
     #[inline]
     fn check(&self, layout: &Layout, dtype: DType) -> Result<Span> {
         let base = self.as_ptr() as usize;
@@ -245,7 +257,8 @@ impl Buffer {
         }
     }
 
-    /// The address of a view's first element; it may be anything if the view has no elements.
+    /// Returns the address of a view's first element. It may be any address if the view has no
+    /// elements.
     fn origin(&self, layout: &Layout) -> *mut u8 {
         self.as_ptr().wrapping_add(layout.offset())
     }
@@ -269,7 +282,7 @@ pub struct WriteGuard<'a> {
     _guard: RwLockWriteGuard<'a, ()>,
 }
 
-/// The bytes of a buffer that a [`Dst`] does not have: they may be read while it is written.
+/// The bytes of a buffer outside of a [`Dst`]. They may be read while the `Dst` is written.
 #[derive(Clone, Copy)]
 pub struct Rest<'a> {
     buffer: &'a Buffer,
@@ -277,23 +290,23 @@ pub struct Rest<'a> {
 }
 
 impl<'a> ReadGuard<'a> {
-    /// Whose bytes they are.
+    /// Returns the buffer that is locked.
     pub fn buffer(&self) -> &'a Buffer {
         self.buffer
     }
 
-    /// The bytes as elements in `layout`. Fails when they would lie outside of the buffer.
+    /// Returns a view of the elements of `layout`. Fails if an element lies outside of the buffer.
     #[inline]
     pub fn src<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Src<'s>> {
         let span = self.buffer.check(layout, dtype)?;
-        // SAFETY: `check` has seen that the elements lie inside of the buffer and its span; the guard,
-        // which is borrowed for 's, keeps writers out.
+        // SAFETY: `check` has checked that the elements lie inside of the buffer and the span. The
+        // guard is borrowed for `'s` and blocks writers.
         Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 }
 
 impl<'a> WriteGuard<'a> {
-    /// Whose bytes they are.
+    /// Returns the buffer that is locked.
     pub fn buffer(&self) -> &'a Buffer {
         self.buffer
     }
@@ -301,14 +314,15 @@ impl<'a> WriteGuard<'a> {
     /// As [`ReadGuard::src`].
     pub fn src<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Src<'s>> {
         let span = self.buffer.check(layout, dtype)?;
-        // SAFETY: as for `ReadGuard`; while this guard is borrowed for 's it gives out no `Dst`.
+        // SAFETY: as for `ReadGuard::src`. While this guard is borrowed for `'s`, it gives out no
+        // `Dst`.
         Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 
-    /// The bytes as elements to be written. Fails when they would lie outside of the buffer,
-    /// overlap each other, or may not be written.
+    /// Returns a view of the elements of `layout` for writing. Fails if an element lies outside of
+    /// the buffer, if elements overlap each other, or if the buffer is read-only.
     ///
-    /// The guard is borrowed exclusively, so that no other view of it exists meanwhile:
+    /// The guard is borrowed exclusively, so no other view of it can exist at the same time:
     ///
     /// ```compile_fail,E0499
     /// # use inlay_core::{DType, Layout};
@@ -340,12 +354,13 @@ impl<'a> WriteGuard<'a> {
         if layout.overlaps_itself(dtype.size()) {
             return Err(Error::SelfOverlap { op: "write", arg: "view" });
         }
-        // SAFETY: bounds, permission and distinctness were just checked. The lock keeps all other guards
-        // out, and the exclusive borrow of this guard keeps its other views out, for 's.
+        // SAFETY: the bounds, the permission to write and that elements don't overlap were just
+        // checked. For `'s` there is no other guard because of the lock, and no other view of this
+        // guard because it is borrowed exclusively.
         Ok(unsafe { Dst::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 
-    /// [`WriteGuard::dst`], and the bytes that lie apart from it as sources.
+    /// Returns [`WriteGuard::dst`], and the other bytes of the buffer for reading.
     ///
     /// ```
     /// # use inlay_core::{DType, Layout, ResolvedSlice};
@@ -374,7 +389,7 @@ impl<'a> WriteGuard<'a> {
 }
 
 impl<'a> Rest<'a> {
-    /// Whose bytes they are.
+    /// Returns the buffer that is locked.
     pub fn buffer(&self) -> &'a Buffer {
         self.buffer
     }
@@ -382,13 +397,14 @@ impl<'a> Rest<'a> {
     /// As [`ReadGuard::src`].
     ///
     /// # Panics
-    /// When the addresses of the source overlap those of the destination.
+    /// If the address range of the source overlaps that of the destination.
     #[inline]
     pub fn src(&self, layout: &'a Layout, dtype: DType) -> Result<Src<'a>> {
         let span = self.buffer.check(layout, dtype)?;
         assert!(self.written.is_apart(span), "source and destination overlap");
-        // SAFETY: the bounds were just checked. The write guard is borrowed for 'a and has given out one
-        // `Dst`, whose bytes are not among these; so nobody writes them for 'a.
+        // SAFETY: the bounds were just checked. The write guard is borrowed for `'a` and has given
+        // out one `Dst`, whose span does not overlap this one, as was just checked. So nobody
+        // writes these bytes for `'a`.
         Ok(unsafe { Src::new(self.buffer.origin(layout), layout, dtype, span) })
     }
 }

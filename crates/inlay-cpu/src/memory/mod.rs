@@ -1,4 +1,5 @@
-//! Memory: blocks from a recycling pool, and locked buffers made of them or of foreign memory.
+//! Memory: blocks from a pool that recycles them, and locked buffers over such blocks or over
+//! foreign memory.
 
 mod block;
 mod buffer;

@@ -1,4 +1,4 @@
-//! The pool: free blocks by size class, kept to be used again.
+//! The pool: keeps free blocks by size class and reuses them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -8,38 +8,40 @@ use inlay_core::{Error, Result};
 
 use super::block::{RawBlock, SMALL};
 
-/// Smaller blocks are left to the allocator, which is fast and returns pages that are in the cache.
+/// Only blocks of at least this many bytes are kept. For smaller blocks the allocator is fast, and
+/// returns memory that is still in the cache.
 const POOLED: usize = 64 << 10;
 
-/// How many bytes the pool keeps by default.
+/// The most bytes of free blocks that the pool keeps by default.
 const DEFAULT_LIMIT: usize = 512 << 20;
 
 static FREE: Mutex<BTreeMap<usize, Vec<RawBlock>>> = Mutex::new(BTreeMap::new());
 static CACHED: AtomicUsize = AtomicUsize::new(0);
+/// The most bytes of free blocks, or `usize::MAX` while it was not determined yet.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 static FRESH: AtomicUsize = AtomicUsize::new(0);
 static REUSED: AtomicUsize = AtomicUsize::new(0);
 
-/// What the pool holds and has done, in bytes and blocks. Blocks below 1 KiB are not counted.
+/// The counters of the pool. Blocks of up to 896 bytes are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stats {
-    /// Bytes of blocks that tensors and kernels hold now.
+    /// Bytes of all blocks that tensors and kernels hold now.
     pub in_use: usize,
-    /// The most that `in_use` has been.
+    /// The largest value that `in_use` has had.
     pub peak: usize,
-    /// Bytes of blocks that wait to be used again.
+    /// Bytes of all free blocks in the pool.
     pub cached: usize,
-    /// The most that `cached` may be.
+    /// The largest value that `cached` may have.
     pub limit: usize,
-    /// Blocks taken from the system.
+    /// The number of blocks that were allocated from the system.
     pub fresh: usize,
-    /// Blocks that were taken from the pool.
+    /// The number of blocks that were reused from the pool.
     pub reused: usize,
 }
 
-/// What the pool holds and has done.
+/// Returns the counters of the pool.
 pub fn stats() -> Stats {
     Stats {
         in_use: IN_USE.load(Relaxed),
@@ -51,12 +53,13 @@ pub fn stats() -> Stats {
     }
 }
 
-/// Returns all waiting blocks to the system.
+/// Returns all free blocks to the system.
 pub fn empty_cache() {
     trim(0);
 }
 
-/// Sets how many bytes may wait to be used again, and returns what is above it to the system.
+/// Sets the most bytes of free blocks that the pool keeps, and returns blocks above that limit to
+/// the system.
 pub fn set_cache_limit(bytes: usize) {
     LIMIT.store(bytes.min(usize::MAX - 1), Relaxed);
     trim(bytes);
@@ -74,7 +77,9 @@ fn limit() -> usize {
     }
 }
 
-/// The size class: four of them between two powers of two, so that at most a quarter of a block is unused.
+/// Returns the size of the block for `len` bytes: its size class. There are four classes between
+/// two powers of two, so at most a quarter of a block is unused. Returns `None` if the size
+/// overflows.
 fn class_of(len: usize) -> Option<usize> {
     if len < POOLED {
         return Some(len);
@@ -83,8 +88,9 @@ fn class_of(len: usize) -> Option<usize> {
     len.checked_next_multiple_of(step).filter(|&len| isize::try_from(len).is_ok())
 }
 
-/// The free list, or `None` if another thread holds its lock. Nobody waits for the lock: whoever finds it
-/// taken uses the system's allocator. So does a forked child whose parent held the lock in another thread.
+/// Locks the free list. Returns `None` if another thread holds the lock; then the caller uses the
+/// system's allocator instead of waiting. So a forked child can't hang if a thread of its parent
+/// held the lock during the fork.
 fn free_list() -> Option<MutexGuard<'static, BTreeMap<usize, Vec<RawBlock>>>> {
     match FREE.try_lock() {
         Ok(guard) => Some(guard),
@@ -93,7 +99,8 @@ fn free_list() -> Option<MutexGuard<'static, BTreeMap<usize, Vec<RawBlock>>>> {
     }
 }
 
-/// A block of at least `len` bytes, initialized but unspecified.
+/// Returns a block of at least `len` bytes. The bytes are initialized, but their values are
+/// unspecified.
 pub(super) fn take(len: usize) -> Result<RawBlock> {
     if len <= SMALL {
         return RawBlock::new(len).ok_or(Error::OutOfMemory { bytes: len });
@@ -124,8 +131,8 @@ pub(super) fn take(len: usize) -> Result<RawBlock> {
     Ok(block)
 }
 
-/// Takes a block back. If it does not fit beside the others, they are returned to the system first: the
-/// block that was used last is the likeliest to be used next.
+/// Takes a block back. If the pool is full, other blocks are returned to the system first, because
+/// the block that was used last is the most likely to be used next.
 pub(super) fn give(block: RawBlock) {
     let class = block.len();
     if class <= SMALL {
@@ -145,8 +152,8 @@ pub(super) fn give(block: RawBlock) {
     }
 }
 
-/// Returns the largest blocks to the system until at most `target` bytes wait. They are freed after the lock
-/// is released.
+/// Returns the largest free blocks to the system until at most `target` bytes are left. They are
+/// freed after the lock is released.
 fn trim(target: usize) {
     let mut dropped = Vec::new();
     if let Some(mut free) = free_list() {

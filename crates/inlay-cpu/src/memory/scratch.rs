@@ -1,4 +1,4 @@
-//! Scratch buffers of kernels: slices from the pool, or a few words on the stack.
+//! Scratch buffers for kernels: slices of pool memory, or a few words on the stack.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -8,7 +8,7 @@ use inlay_core::{Error, Result};
 
 use super::buffer::Pooled;
 
-/// Types for which every pattern of bits is a value.
+/// Types for which every bit pattern is a valid value.
 pub trait Plain: Copy + Send + Sync + 'static + private::Sealed {}
 
 mod private {
@@ -21,7 +21,7 @@ macro_rules! plain {
 plain!(u8, u16, u32, u64, usize, i8, i16, i32, i64, i128, u128, f32, f64);
 plain!(num_complex::Complex<f32>, num_complex::Complex<f64>);
 
-/// `len` values, initialized but unspecified. The block returns to the pool on drop.
+/// A slice of values in a block of the pool. The block returns to the pool on drop.
 pub struct Scratch<T: Plain> {
     block: Pooled,
     len: usize,
@@ -29,14 +29,15 @@ pub struct Scratch<T: Plain> {
 }
 
 impl<T: Plain> Scratch<T> {
-    /// `len` values, whatever the block held before.
+    /// Allocates `len` values. They are initialized, but unspecified: the block keeps its old
+    /// bytes.
     pub fn new(len: usize) -> Result<Self> {
         let bytes = len.checked_mul(size_of::<T>());
         let bytes = bytes.ok_or(Error::OutOfMemory { bytes: usize::MAX })?;
         Ok(Scratch { block: Pooled::new(bytes)?, len, values: PhantomData })
     }
 
-    /// `len` times `value`.
+    /// Allocates `len` values and sets each to `value`.
     pub fn filled(len: usize, value: T) -> Result<Self> {
         let mut scratch = Scratch::new(len)?;
         scratch.fill(value);
@@ -48,8 +49,8 @@ impl<T: Plain> Deref for Scratch<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `new` has asked for a block of `len` values. Blocks are initialized and aligned to 64
-        // bytes; any bits are a `T`.
+        // SAFETY: `new` has allocated a block for `len` values. Blocks are initialized and aligned
+        // to 64 bytes, and every bit pattern is a `T`.
         unsafe { slice::from_raw_parts(self.block.ptr().as_ptr().cast(), self.len) }
     }
 }
@@ -61,11 +62,12 @@ impl<T: Plain> DerefMut for Scratch<T> {
     }
 }
 
-/// Bytes that a [`Space`] has on the stack: the bits of 512 elements, or 8 positions.
+/// The bytes that a [`Space`] has on the stack: room for the bits of 512 elements, or for 8
+/// positions.
 const IN_PLACE: usize = 64;
 
-/// A [`Scratch`], or a few words on the stack where these are enough, so that a tiny call needs no
-/// allocation. Each access takes a branch, so callers should ask for the slice once.
+/// A [`Scratch`], or a few words on the stack if they are enough, so that a tiny call needs no
+/// allocation. Each dereference takes a branch, so callers should take the slice once.
 pub struct Space<T: Plain>(Storage<T>);
 
 enum Storage<T: Plain> {
@@ -74,7 +76,7 @@ enum Storage<T: Plain> {
 }
 
 impl<T: Plain> Space<T> {
-    /// `len` values, initialized but unspecified.
+    /// Makes room for `len` values. They are initialized, but unspecified.
     #[inline]
     pub fn new(len: usize) -> Result<Self> {
         const { assert!(align_of::<T>() <= align_of::<u128>()) };
@@ -91,7 +93,8 @@ impl<T: Plain> Deref for Space<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         match &self.0 {
-            // SAFETY: `new` has checked that `len` values fit and are aligned; any bits are a `T`.
+            // SAFETY: `new` has checked that `len` values fit and are aligned; every bit pattern is
+            // a `T`.
             Storage::Stack(words, len) => unsafe {
                 slice::from_raw_parts(words.as_ptr().cast(), *len)
             },

@@ -1,17 +1,18 @@
-//! Which entries of an index fall into a range of places, eight at a time by AVX-512.
+//! Lists the entries of an index that name a place of a range, eight at a time by AVX-512.
 
 use std::arch::x86_64::*;
 
 use super::prefetch_first;
 use crate::arch::{IndexBlock, Level, Listed, level};
 
-/// Lists the entries of a block that name a place of `own`: `places` takes the place within the range,
-/// `beside` the number of the entry in the block, or with `WORDS` its data, which are 32-bit words.
-/// Only whole vectors of eight entries are read; below AVX-512, none.
+/// Lists the entries of a block that name a place of `own`. For each it writes the place, relative
+/// to the start of the range, to `places`. To `beside` it writes the number of the entry in the
+/// block, or with `WORDS` its data, which is a 32-bit word. It reads whole vectors of eight
+/// entries, and none below AVX-512.
 ///
 /// # Safety
-/// The values can be read, with `WORDS` as many words can be read at `data`, and both lists have room
-/// for the values and 8 more.
+/// The index values can be read. With `WORDS`, a word for each value can be read at `data`. Both
+/// lists have room for one element per value and 8 more.
 #[inline(always)]
 pub(crate) unsafe fn list_owned<const WORDS: bool>(
     block: IndexBlock,
@@ -21,7 +22,7 @@ pub(crate) unsafe fn list_owned<const WORDS: bool>(
     if level() < Level::Avx512 {
         return Listed::default();
     }
-    // SAFETY: the caller's promise, and the machine has the level in use.
+    // SAFETY: the caller's promise; the machine has the current level.
     unsafe { list_avx512::<WORDS>(&block, places, beside) }
 }
 
@@ -40,13 +41,15 @@ unsafe fn list_avx512<const WORDS: bool>(
     let mut numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     let (mut len, mut outside) = (0, 0);
     for k in (0..done).step_by(8) {
-        // SAFETY: eight values from `k` on are inside, and as many words if there are any. At most `k`
+        // SAFETY: `k + 8` is at most the number of values, and of words with `WORDS`. At most `k`
         // entries were listed, so eight more fit into the lists.
         unsafe {
-            // Another thread may change the values. One register is checked and used: an entry is listed only
-            // if `local`, which is what is stored, is below `count`.
+            // Another thread may change the values, so each is loaded once, and one register is
+            // both checked and used. An entry is listed only if `local`, which is stored, is below
+            // `count`.
             let value = _mm512_loadu_si512(values.add(k).cast());
-            // Words were prefetched one block earlier; other data is used when this block is listed.
+            // Words are used here, so those of the next block are prefetched. Other data is used
+            // after this block is listed, so that of this block is prefetched.
             let data_ahead = if WORDS { next } else { 0 };
             prefetch_first(data.wrapping_offset((data_ahead + k) as isize * step), 1);
             prefetch_first(values.wrapping_add(next + k).cast(), 1);

@@ -5,40 +5,41 @@ use std::arch::x86_64::*;
 use crate::arch::{LINE, Level};
 use crate::kernels::mask::{Compression, Expansion, Filling, WORD, first};
 
-/// The word of an element: the mask kernels have vector code for each width.
+/// An element as a word of its size, with vector code for the mask kernels.
 pub(crate) trait Word: Copy {
-    /// Does a contiguous expansion, and tells how many elements were true. `None` where the level has no
-    /// vector code for it.
+    /// Does a contiguous expansion and returns the popcount of its mask. Returns `None`, and does
+    /// nothing, if the level has no vector code for it.
     ///
     /// # Safety
     /// As for [`Expansion::run`]; the machine has the level.
     unsafe fn expand(job: &Expansion<'_>, level: Level) -> Option<usize>;
 
-    /// Does a contiguous compression, and tells how many elements were true, or `None` as above.
+    /// Does a contiguous compression. The result is as for [`Word::expand`].
     ///
     /// # Safety
     /// As for [`Compression::run`]; the machine has the level.
     unsafe fn compress(job: &Compression<'_>, level: Level) -> Option<usize>;
 
-    /// Does a contiguous filling with `value`; false where the level has no vector code for it.
+    /// Does a contiguous filling with `value`. Returns false, and does nothing, if the level has no
+    /// vector code for it.
     ///
     /// # Safety
     /// All elements can be read and written; the machine has the level.
     unsafe fn fill(job: &Filling, value: Self, level: Level) -> bool;
 }
 
-/// [`Word`] for the machines that have the instructions.
+/// The vector code of [`Word`].
 ///
 /// # Safety
-/// Each as for the method of [`Word`]; the machine has the features.
+/// As for the methods of [`Word`]; the machine has [`Level::Avx512Vbmi2`].
 trait Avx512: Copy {
     unsafe fn expand_avx512(job: &Expansion<'_>) -> usize;
     unsafe fn compress_avx512(job: &Compression<'_>) -> usize;
     unsafe fn fill_avx512(job: &Filling, value: Self);
 }
 
-/// Implements all three for a width. The arguments are the type of a lane mask, how it is made from the
-/// bits of the elements, and the instructions.
+/// Implements both traits for a word type. The other arguments are the type of a lane mask, a
+/// function that makes a lane mask from the bits of the elements, and the instructions.
 macro_rules! vectors {
     ($($W:ty, $mask:ty, $spread:expr, $load:ident, $store:ident, $expand:ident, $compress:ident, $blend:ident;)*) => { $(
         impl Word for $W {
@@ -68,7 +69,8 @@ macro_rules! vectors {
                 const LANES: usize = LINE / size_of::<$W>();
                 let lanes = |bits: u64| -> $mask { ($spread)(bits) };
                 let stream = job.stream && job.to.align_offset(LINE) == 0;
-                // SAFETY: the caller's promise; what the masks leave out is not touched.
+                // SAFETY: the caller's promise; masked loads and stores don't access the lanes
+                // whose mask bit is 0.
                 unsafe {
                     job.each(|to, old, mut from: *const $W, bits, len| {
                         let (to, old) = (to.cast::<$W>(), old.cast::<$W>());
@@ -122,7 +124,7 @@ macro_rules! vectors {
                 let lanes = |bits: u64| -> $mask { ($spread)(bits) };
                 let (to, old) = (job.to.cast::<$W>(), job.old.cast::<$W>());
                 let all = [value; LANES];
-                // SAFETY: as above; the array is a vector.
+                // SAFETY: as above; the array has the size of a vector.
                 unsafe {
                     let all = _mm512_loadu_si512(all.as_ptr().cast());
                     for start in (0..job.len).step_by(WORD) {
@@ -157,7 +159,7 @@ vectors!(
         _mm512_maskz_loadu_epi32, _mm512_mask_storeu_epi32, _mm512_mask_expand_epi32, _mm512_maskz_compress_epi32, _mm512_mask_blend_epi32;
     u64, __mmask8, |bits| bits as u8,
         _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64, _mm512_mask_expand_epi64, _mm512_maskz_compress_epi64, _mm512_mask_blend_epi64;
-    // Two lanes an element.
+    // An element is two lanes.
     u128, __mmask8, |bits| (_pdep_u64(bits, 0x55) * 3) as u8,
         _mm512_maskz_loadu_epi64, _mm512_mask_storeu_epi64, _mm512_mask_expand_epi64, _mm512_maskz_compress_epi64, _mm512_mask_blend_epi64;
 );

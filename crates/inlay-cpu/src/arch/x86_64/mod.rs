@@ -1,4 +1,5 @@
-//! x86-64: detection, the entry points of its levels, and primitives that need only SSE2.
+//! x86-64: detection of the level, the entry points of the levels, and primitives that need only
+//! SSE2.
 
 mod listing;
 mod masks;
@@ -20,7 +21,7 @@ pub(crate) use masks::Word;
 pub(crate) use places::read_places;
 pub(crate) use transpose::transpose;
 
-/// The highest level of the machine.
+/// Returns the highest level that the machine has.
 pub(super) fn detect() -> Level {
     let avx2 = is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("f16c")
@@ -64,7 +65,7 @@ unsafe fn widen_f16c<const N: usize>(values: &[f16; N]) -> [f32; N] {
     let (from, _) = values.as_chunks::<8>();
     let (to, _) = wide.as_chunks_mut::<8>();
     for (to, from) in to.iter_mut().zip(from) {
-        // SAFETY: both are eight numbers.
+        // SAFETY: both arrays have eight numbers.
         unsafe {
             let eight = _mm_loadu_si128(from.as_ptr().cast());
             _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(eight));
@@ -73,25 +74,26 @@ unsafe fn widen_f16c<const N: usize>(values: &[f16; N]) -> [f32; N] {
     wide
 }
 
-/// Runs a loop compiled for AVX2 and F16C where they are in use, else the portable one.
+/// Runs a loop compiled for AVX2 and F16C if the current level has them, otherwise the portable
+/// one.
 ///
 /// # Safety
 /// As for [`Loop::run`].
 #[inline(always)]
 pub(crate) unsafe fn dispatch<L: Loop>(work: L) -> L::Output {
-    // SAFETY: the caller's promise, and the machine has the level in use.
+    // SAFETY: the caller's promise; the machine has the current level.
     unsafe { if level() >= Level::Avx2 { avx2(work) } else { work.run(Portable) } }
 }
 
 /// # Safety
-/// As for [`Loop::run`], and the machine has the features.
+/// As for [`Loop::run`], and the machine has AVX2 and F16C.
 #[target_feature(enable = "avx2,f16c")]
 unsafe fn avx2<L: Loop>(work: L) -> L::Output {
     // SAFETY: the caller's promise.
     unsafe { work.run(Avx2(())) }
 }
 
-/// Whether [`Simd::widen_halves`] works in vectors at the level in use.
+/// Returns whether [`Simd::widen_halves`] uses vector instructions at the current level.
 #[inline]
 pub(crate) fn widens_halves() -> bool {
     level() >= Level::Avx2
@@ -122,7 +124,7 @@ pub(crate) fn prefetch_second(from: *const u8, len: usize) {
 #[inline]
 pub(crate) unsafe fn stream_lines(to: *mut u8, from: *const u8, len: usize) {
     for at in (0..len).step_by(LINE) {
-        // SAFETY: the caller's promise; every x86-64 has these instructions.
+        // SAFETY: the caller's promise; every x86-64 processor has SSE2.
         unsafe {
             let (to, from) = (to.add(at).cast::<__m128i>(), from.add(at).cast::<__m128i>());
             for part in 0..LINE / size_of::<__m128i>() {
@@ -135,11 +137,11 @@ pub(crate) unsafe fn stream_lines(to: *mut u8, from: *const u8, len: usize) {
 /// Orders the non-temporal stores of this thread before its later stores.
 #[inline]
 pub(crate) fn fence() {
-    // SAFETY: every x86-64 has this instruction.
+    // SAFETY: every x86-64 processor has SSE2.
     unsafe { _mm_sfence() };
 }
 
-/// A bit for each of 64 bytes: whether it is not 0.
+/// Returns a bitmap of 64 bytes: a bit is set if its byte is not 0.
 ///
 /// # Safety
 /// 64 bytes can be read.
@@ -147,7 +149,7 @@ pub(crate) fn fence() {
 pub(crate) unsafe fn pack(from: *const u8) -> u64 {
     let mut zeros = 0;
     for k in 0..4 {
-        // SAFETY: the caller's promise; every x86-64 has these instructions.
+        // SAFETY: the caller's promise; every x86-64 processor has SSE2.
         let equal = unsafe {
             let bytes = _mm_loadu_si128(from.add(16 * k).cast());
             _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128()))

@@ -1,11 +1,12 @@
-//! The positions that the entries of an index name, checked four at a time by AVX2.
+//! Reads and checks the positions that the entries of an index name, four at a time by AVX2.
 
 use std::arch::x86_64::*;
 
 use crate::arch::{Level, level};
 
-/// Reads and checks the first entries from `from` on, as [`super::super::portable::read_places`] says.
-/// Whole vectors are read; below AVX2, none.
+/// Reads and checks the first entries at `from`, as described at
+/// [`super::super::portable::read_places`]. It reads whole vectors of four entries, and none below
+/// AVX2.
 ///
 /// # Safety
 /// As many entries as `to` has can be read.
@@ -14,7 +15,7 @@ pub(crate) unsafe fn read_places(to: &mut [i64], from: *const i64, size: usize) 
     if level() < Level::Avx2 {
         return (0, true);
     }
-    // SAFETY: the caller's promise, and the machine has the level in use.
+    // SAFETY: the caller's promise; the machine has the current level.
     unsafe { read_avx2(to, from, size) }
 }
 
@@ -29,13 +30,14 @@ unsafe fn read_avx2(to: &mut [i64], from: *const i64, size: usize) -> (usize, bo
     let mut outside = zero;
     let done = vectors.len() * LANES;
     for (k, to) in vectors.iter_mut().enumerate() {
-        // SAFETY: the caller's promise. Another thread may change the entries: one register is checked
-        // and stored.
+        // SAFETY: the caller's promise. Another thread may change the entries, so each is loaded
+        // once, and one register is both checked and stored.
         unsafe {
             let value = _mm256_loadu_si256(from.add(k * LANES).cast());
             let negative = _mm256_cmpgt_epi64(zero, value);
             let at = _mm256_add_epi64(value, _mm256_and_si256(negative, axis));
-            // Out of range, either the position or its distance from the last one is negative.
+            // If a position is out of range, either it or its distance from the last position is
+            // negative.
             let sign = _mm256_or_si256(at, _mm256_sub_epi64(last, at));
             let wrong = _mm256_cmpgt_epi64(zero, sign);
             outside = _mm256_or_si256(outside, wrong);

@@ -1,4 +1,4 @@
-//! Transposes squares of words that are a cache line wide, by SSE2.
+//! Transposes squares of words whose sides are one cache line, by SSE2.
 
 use std::arch::x86_64::*;
 
@@ -6,14 +6,15 @@ use crate::arch::LINE;
 
 type Vector = __m128i;
 
-/// Transposes a square that is a line wide on both sides: the rows at `from`, `step` bytes apart, become
-/// the columns of the contiguous lines at `to`. False, and nothing done, for words of 16 bytes.
+/// Transposes a square of words whose rows are one cache line long: the rows at `from`, `step`
+/// bytes apart, become the columns of the contiguous lines at `to`. Returns false, and does
+/// nothing, for words of 16 bytes.
 ///
 /// # Safety
-/// The square can be read, as many lines can be written, and they lie apart.
+/// The square can be read, and as many lines can be written. They don't overlap.
 #[inline(always)]
 pub(crate) unsafe fn transpose<W: Copy>(to: *mut u8, from: *const u8, step: isize) -> bool {
-    // SAFETY: the caller's promise; every x86-64 has these instructions.
+    // SAFETY: the caller's promise; every x86-64 processor has SSE2.
     unsafe {
         match size_of::<W>() {
             1 => vectors::<16>(to, from, step, |a, b| {
@@ -34,11 +35,11 @@ pub(crate) unsafe fn transpose<W: Copy>(to: *mut u8, from: *const u8, step: isiz
     true
 }
 
-/// Transposes blocks of `N` vectors of `N` words; `unpack` interleaves two vectors. (A copy of the
-/// transpose of 2048 x 2048 floats takes 1.6 times as long word by word.)
+/// Transposes blocks of `N` vectors of `N` words. `unpack` interleaves two vectors. (Word by word,
+/// a copy of the transpose of 2048 x 2048 `f32` takes 1.6 times as long.)
 ///
 /// # Safety
-/// As there.
+/// As for [`transpose`].
 #[inline(always)]
 unsafe fn vectors<const N: usize>(
     to: *mut u8,
@@ -50,12 +51,13 @@ unsafe fn vectors<const N: usize>(
     let side = const { LINE / WIDE * N };
     for column in (0..side).step_by(N) {
         for part in 0..LINE / WIDE {
-            // SAFETY: the caller's promise; every x86-64 has these instructions.
+            // SAFETY: the caller's promise; every x86-64 processor has SSE2.
             unsafe {
                 let from = from.offset(column as isize * step).add(part * WIDE);
                 let mut block: [Vector; N] =
                     std::array::from_fn(|k| _mm_loadu_si128(from.offset(k as isize * step).cast()));
-                // Interleaving the first half with the second log2(N) times turns rows into columns.
+                // Interleaving the first half with the second log2(N) times turns rows into
+                // columns.
                 for _ in 0..N.ilog2() {
                     block = std::array::from_fn(|k| {
                         let (low, high) = unpack(block[k / 2], block[k / 2 + N / 2]);

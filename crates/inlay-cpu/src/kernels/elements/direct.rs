@@ -1,4 +1,5 @@
-//! Lanes written directly, in index order, with a note a place where one is needed.
+//! Combines the entries of each lane with their places in index order. Means, and reductions
+//! without `include_self`, also count how many values each element is made of.
 
 use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,23 +18,29 @@ use crate::threads;
 use crate::tuning::COPIED;
 use crate::walk::{Run, Walk};
 
-/// A call's lanes, and room for the lanes that are worked at a time: notes that count what each
-/// place is made of, and a tile that holds their elements meanwhile.
+/// The lanes of a call, and the scratch buffers for the block of lanes that a thread processes at a
+/// time.
 pub(super) struct Space<'a> {
     lanes: Walk<4>,
     steps: [isize; 4],
     base: Option<Src<'a>>,
-    /// Whether each lane is copied just before it is written: what was copied is still in a cache then.
-    /// Else all are copied first. (2048 x 2048 floats along the last axis: 5 ms instead of 8.)
+    /// Whether each block of lanes is copied from the base just before it is written, so that the
+    /// copy is still in a cache. Otherwise the whole base is copied first. (2048 x 2048 `f32` along
+    /// the last axis: 5 ms instead of 8.)
     by_lane: bool,
+    /// The most lanes of a block.
     width: usize,
+    /// The number of parts that the lanes are split into for the threads.
     parts: usize,
+    /// For each part, a count for each place of each lane of a block: how many values the element
+    /// is made of. Empty if nothing has to be counted.
     notes: Scratch<u32>,
+    /// For each part, a tile that holds the elements of a block. Empty if blocks are not moved.
     tiles: Scratch<u8>,
 }
 
 impl<'a> Space<'a> {
-    /// Where a `base` is given, the destination starts as its copy.
+    /// Plans a call with an index of layout `entries` and allocates the scratch buffers.
     pub(super) fn new(
         call: &AxisScatter<'_>,
         base: Option<Src<'a>>,
@@ -44,12 +51,14 @@ impl<'a> Space<'a> {
         let alike = base.filter(|base| base.layout().strides() == layout.strides());
         let alike = alike.filter(|_| (0..layout.rank()).all(has));
         let (lanes, steps) = call.lanes(entries, alike.map_or(layout, |base| base.layout()));
-        // Lanes that lie across each other are worked together, those that lie along one by one.
+        // If neighbouring lanes are closer in memory than the elements of a lane, a block of lanes
+        // is processed together. Otherwise a block is one lane.
         let across = steps[0].unsigned_abs() > lanes.run_strides()[0].unsigned_abs();
         let width = if across { lanes.run_len().min(LANES) } else { 1 };
         let near = if across { lanes.run_strides()[0] } else { steps[0] } == size as isize;
         let (count, places) = (entries.shape()[call.axis], call.places());
-        // A lane that is hardly written is better copied with all others, and so are slivers.
+        // It is faster to copy the whole base first if only few elements of a lane are written, or
+        // if the pieces of a block are shorter than a cache line.
         let wide = !across || width * size >= LINE;
         let many = lanes.len() >= threads::num_threads() && count >= places / COPIED.get();
         let by_lane = alike.is_some() && near && wide && many;
@@ -72,7 +81,7 @@ impl<'a> Space<'a> {
     }
 }
 
-/// Writes. False when an entry is out of range: then it was left out.
+/// Writes all entries. Returns false if an entry is out of range; such an entry is skipped.
 pub(super) fn scatter(
     call: &AxisScatter<'_>,
     entries: &AxisIndex<'_>,
@@ -93,7 +102,9 @@ pub(super) fn scatter(
     match call.combine {
         Combine::Assign => dispatch_width!(size, W => {
             lanes.run(&mut space, |block, _| lanes.each(block, |_, _, to, from| {
-                // SAFETY: `each` gives an element of both, which no other thread has.
+                // SAFETY: `each` gives addresses of elements of `dst`, or of its tile, and of the
+                // values. `scatter_elements` has checked their size and that they don't overlap. No
+                // other thread has the lane.
                 unsafe { to.cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
             }))
         }),
@@ -104,7 +115,7 @@ pub(super) fn scatter(
                         notes.fill(u32::from(include_self));
                         let good = lanes.each(block, |place, lane, to, from| {
                             let note = &mut notes[place * block.run.len + lane];
-                            // SAFETY: as above.
+                            // SAFETY: as above, and `scatter_elements` has checked the dtype.
                             unsafe { join::<T, R>(to, from, *note > 0) };
                             *note += 1;
                         });
@@ -115,7 +126,7 @@ pub(super) fn scatter(
                     })
                 } else {
                     lanes.run(&mut space, |block, _| lanes.each(block, |_, _, to, from| {
-                        // SAFETY: as above.
+                        // SAFETY: as above, and `scatter_elements` has checked the dtype.
                         unsafe { join::<T, R>(to, from, true) };
                     }))
                 }
@@ -124,8 +135,11 @@ pub(super) fn scatter(
     }
 }
 
+/// Reduces a value into an element. If the old value does not take part, the element becomes the
+/// value alone.
+///
 /// # Safety
-/// `to` can be read and written, `from` read.
+/// `to` can be read and written, and `from` can be read.
 #[inline(always)]
 unsafe fn join<T: Copy, R: Reducer<T>>(to: *mut u8, from: *const u8, takes_part: bool) {
     // SAFETY: the caller's promise.
@@ -137,17 +151,21 @@ unsafe fn join<T: Copy, R: Reducer<T>>(to: *mut u8, from: *const u8, takes_part:
     }
 }
 
+/// The arguments of [`scatter`], for the loops over lanes.
 struct Lanes<'a> {
     call: AxisScatter<'a>,
     entries: AxisIndex<'a>,
     steps: [isize; 4],
+    /// The base, if blocks of lanes are copied from it one at a time.
     base: Option<Src<'a>>,
+    /// The number of entries of a lane.
     count: usize,
     places: usize,
 }
 
 impl Lanes<'_> {
-    /// Calls `block` with every block of lanes and its notes, on several threads.
+    /// Calls `block` with every block of lanes and its notes, on several threads. Returns whether
+    /// all calls returned true.
     fn run(
         &self,
         space: &mut Space<'_>,
@@ -159,7 +177,7 @@ impl Lanes<'_> {
         let lanes = &space.lanes;
         let good = AtomicBool::new(true);
         threads::run(parts, |part| {
-            // SAFETY: each part has notes and a tile of its own.
+            // SAFETY: the buffer has `each` notes for each part, so no other thread has these.
             let notes =
                 unsafe { std::slice::from_raw_parts_mut(notes.get().add(part * each), each) };
             let tile = (tile > 0).then(|| tiles.get().wrapping_add(part * tile));
@@ -177,7 +195,8 @@ impl Lanes<'_> {
         good.into_inner()
     }
 
-    /// Calls `work` with lanes where they lie, or moved to a tile and back.
+    /// Copies a block of lanes from the base, if there is one, and calls `work` with it. With a
+    /// tile, the lanes are moved to the tile before that, and to the destination afterwards.
     fn worked(
         &self,
         run: Run<4>,
@@ -193,8 +212,10 @@ impl Lanes<'_> {
         };
         let row = run.len * size;
         let Some(tile) = tile else {
-            // SAFETY: the lanes are this thread's, and lie in destination and base, which are apart,
-            // either side by side or along.
+            // SAFETY: the walk keeps the lanes inside of destination and base, which don't overlap,
+            // as `scatter_elements` has checked. No other thread has these lanes. If there is a
+            // base, `Space::new` has checked that it has the strides of the destination, and that
+            // the block is either one contiguous lane or contiguous at each place.
             unsafe {
                 if self.base.is_some() && run.len == 1 && step == size as isize {
                     std::ptr::copy_nonoverlapping(old, to, self.places * size);
@@ -208,8 +229,8 @@ impl Lanes<'_> {
             return work(&Block { to, step, stride: run.strides[0], run });
         };
         let block = Block { to: tile, step: row as isize, stride: size as isize, run };
-        // SAFETY: the lanes lie side by side inside of the destination and are this thread's, and a
-        // tile holds as many whole lanes.
+        // SAFETY: as above. `Space::new` allocates tiles only if blocks are contiguous at each
+        // place, and a tile has room for `places` rows of `width` elements.
         unsafe {
             for place in 0..self.places {
                 let from = old.offset(place as isize * old_step);
@@ -224,11 +245,12 @@ impl Lanes<'_> {
         }
     }
 
-    /// Calls `visit` with the place of each entry of a block of lanes, the number of its lane, and
-    /// where the element and its value lie; entries of a lane in their order.
+    /// Calls `visit` for each entry of a block with its place, the number of its lane in the block,
+    /// and the addresses of the element and of the value. The entries of a lane come in index
+    /// order. Skips entries that are out of range, and returns false if there are any.
     #[inline(always)]
     fn each(&self, block: &Block, visit: impl FnMut(usize, usize, *mut u8, *const u8)) -> bool {
-        // A number of lanes that is known when this is compiled is a loop less.
+        // If the number of lanes is a constant 1, the compiler removes the loop over lanes.
         match block.run.len {
             1 => self.each_of(block, 1, visit),
             len => self.each_of(block, len, visit),
@@ -242,21 +264,23 @@ impl Lanes<'_> {
         len: usize,
         mut visit: impl FnMut(usize, usize, *mut u8, *const u8),
     ) -> bool {
-        // Copies that nothing points to are kept in registers.
+        // Local copies, which the compiler can keep in registers.
         let Block { to, step, stride, run } = *block;
         let (entries, steps, places) = (self.entries, self.steps, self.places);
         let values = self.call.values.origin();
         let mut good = true;
         for j in 0..self.count as isize {
             if len > 1 {
-                // The next rows of index and values are pages away.
+                // The next entries of the index and the next values may be pages away, so the
+                // hardware does not prefetch them.
                 let ahead = |n: usize| run.offsets[n] + (j + AHEAD) * steps[n];
                 entries.ask_for(ahead(1), len);
                 prefetch(values.wrapping_offset(ahead(2)), len * stride.unsigned_abs());
             }
             for lane in 0..len {
                 let [_, entry, from, _] = at(&run, lane as isize);
-                // SAFETY: lane and j lie inside of all layouts, and the place inside of the axis.
+                // SAFETY: the walk keeps the lane inside of index and values, and `j` is below
+                // their length along the axis. `AxisIndex::at` checks the place.
                 unsafe {
                     let Some(place) = entries.at(entry + j * steps[1], places) else {
                         good = false;
@@ -270,21 +294,24 @@ impl Lanes<'_> {
         good
     }
 
-    /// Divides sums by their counts, where anything was added to the `first`.
+    /// Divides the sums of a block by their counts, except where the count is still `first`, its
+    /// initial value, because no entry names the place.
     fn divide<T: Copy, R: Reducer<T>>(&self, block: &Block, notes: &[u32], first: u32) {
         let size = size_of::<T>() as isize;
-        // A lane whose elements lie side by side is divided by vectors, too.
+        // A single contiguous lane has one loop over its places, which the compiler can vectorize.
         if block.run.len == 1 && block.step == size {
-            // SAFETY: as below.
+            // SAFETY: there is one count for each place, and the elements of the lane are
+            // contiguous.
             return unsafe {
                 divide_each::<T, R>(notes, first, |place| block.to.cast::<T>().add(place));
             };
         }
         for (place, counts) in notes.chunks_exact(block.run.len).enumerate() {
-            // SAFETY: place and lane lie inside of the block, and no other thread has this lane.
+            // SAFETY: there is one count for each place and lane, so both lie inside of the block.
+            // No other thread has this lane.
             unsafe {
                 let to = block.to.offset(place as isize * block.step);
-                // A constant step becomes vectors.
+                // The compiler can vectorize a loop with a constant stride.
                 if block.stride == size {
                     divide_each::<T, R>(counts, first, |lane| to.cast::<T>().add(lane));
                 } else {
@@ -296,8 +323,10 @@ impl Lanes<'_> {
     }
 }
 
+/// Divides each element by its count, unless the count is at most `first`.
+///
 /// # Safety
-/// What `at` gives for each count can be read and written.
+/// The address that `at` gives for each count can be read and written.
 #[inline(always)]
 unsafe fn divide_each<T: Copy, R: Reducer<T>>(
     counts: &[u32],
@@ -314,13 +343,14 @@ unsafe fn divide_each<T: Copy, R: Reducer<T>>(
     }
 }
 
-/// Lanes that are worked together: where they are in all layouts, and where their elements are now.
+/// A block of lanes that are processed together: where they are in all layouts, and where their
+/// elements are while they are written, in the destination or in a tile.
 #[derive(Clone, Copy)]
 struct Block {
     run: Run<4>,
     to: *mut u8,
-    /// From place to place.
+    /// The distance in bytes from one place to the next.
     step: isize,
-    /// From lane to lane.
+    /// The distance in bytes from one lane to the next.
     stride: isize,
 }

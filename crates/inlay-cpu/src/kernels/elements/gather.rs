@@ -1,4 +1,4 @@
-//! Reads single elements.
+//! Gathers single elements along an axis.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,11 +17,12 @@ use crate::view::Target;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
 
-/// `dst[.., j, ..] = src[.., index[.., j, ..], ..]` along `axis`, where `dst` is fresh. `entries` is
-/// the index stretched to the shape of `dst`; off the axis `src` has that shape too.
+/// `dst[.., j, ..] = src[.., index[.., j, ..], ..]` along `axis`, where `dst` is fresh. `entries`
+/// is the index, broadcast to the shape of `dst`. On all axes but `axis`, `src` has the shape of
+/// `dst`.
 ///
 /// # Errors
-/// An index out of range of the axis.
+/// An index value is out of range, or there is no memory for a copy of the index.
 pub fn gather_elements(
     dst: Dst<'_>,
     src: Src<'_>,
@@ -36,7 +37,8 @@ pub fn gather_elements(
     if small::gather(dst, src, axis, &index) {
         return Ok(());
     }
-    // What is fresh is thrown away when an entry turns out to be wrong; a checked copy tells which.
+    // A fresh result is discarded if an entry turns out to be out of range, so the index can be
+    // checked while it is used. The checked copy below then finds the entry for the error message.
     if entries.dtype() == DType::I64 && gather(dst, src, axis, &AxisIndex::raw(entries), false) {
         return Ok(());
     }
@@ -48,7 +50,7 @@ pub fn gather_elements(
     Ok(())
 }
 
-/// `dst[i] = src[index[i]]` along `axis`, lane by lane.
+/// `dst[i] = src[index[i]]` along `axis`, for a 1-D index, lane by lane.
 pub(in crate::kernels) fn gather_lanes(
     dst: Target<'_>,
     src: Src<'_>,
@@ -63,8 +65,8 @@ pub(in crate::kernels) fn gather_lanes(
     assert!(done, "positions were checked");
 }
 
-/// False when an entry is out of range: then what is in its place has no meaning. Entries that are
-/// `checked` are positions, which are not looked at again.
+/// Gathers all entries. Returns false if an entry is out of range; then its element of `dst` is
+/// unspecified. With `checked`, the entries are checked positions and need not be checked again.
 fn gather(
     dst: Target<'_>,
     src: Src<'_>,
@@ -76,7 +78,8 @@ fn gather(
     assert_eq!(dst.layout().shape(), entries.layout.shape(), "an entry for each element");
     let places = src.layout().shape()[axis];
     if places == 0 {
-        // There is no element that could be read in the place of a wrong one.
+        // The loops below read position 0 for an entry that is out of range, and there is none
+        // here.
         return dst.layout().numel() == 0;
     }
     let good = AtomicBool::new(true);
@@ -95,9 +98,10 @@ fn gather(
     dispatch_width!(size, W => threads::split(walk.len(), 3 * size + 8, |range| {
         let (mut space, short) = ([0; CHUNK], SHORT_LANE.get());
         walk.runs(range, |run| {
-            // Entries jump to and fro in a lane: where most of its lines are needed, the next one is
-            // asked for while this one is read, piece by piece. (2048 x 2048 floats along the last
-            // axis: 4.1 ms, when each is asked for as a whole 5.9.)
+            // Entries name elements of a lane in any order, which the hardware prefetcher can't
+            // predict. If most cache lines of a lane are needed, the next lane is prefetched piece
+            // by piece while this lane is read. (2048 x 2048 `f32` along the last axis: 4.1 ms, 5.9
+            // ms if each lane is prefetched as a whole.)
             let (lane, near) = (places.saturating_mul(size), step == size as isize);
             let whole = near && run.strides[2] == 0 && lane <= short;
             let ahead = whole && run.len.saturating_mul(LINE) >= lane;
@@ -107,9 +111,11 @@ fn gather(
                 let [to, entry, from] = at(&run, start as isize);
                 let next = from + (lane + start / CHUNK * piece) as isize;
                 prefetch(src.origin().wrapping_offset(next), piece);
-                // SAFETY: the walk stays inside of all layouts, whose shapes it has compared. Checked entries
-                // are positions on an axis of at most `places`, as `AxisIndex::checked` has seen, and nobody
-                // writes them; of all others a private copy is checked.
+                // SAFETY: the walk stays inside of all layouts, whose shapes it has compared. The
+                // callers have checked that `dst` does not overlap the sources. Checked entries are
+                // positions below `places`, as `AxisIndex::checked` has checked, and nobody writes
+                // them. Other entries are copied and checked by `read_places`. Threads have
+                // different runs.
                 unsafe {
                     let chunk = entries.origin.offset(entry).cast::<i64>();
                     let named = if checked && run.strides[1] == ENTRY {
@@ -127,18 +133,19 @@ fn gather(
     good.into_inner()
 }
 
-/// From one entry to the next where they follow each other.
+/// The distance in bytes from one contiguous entry to the next.
 const ENTRY: isize = size_of::<i64>() as isize;
 
-/// Entries that are checked together, before the first of them is used: a loop that only checks becomes
-/// vectors, and one that only moves waits for nothing. (256x256 f32 along axis 0: 59 us instead of 79.)
+/// The number of entries that are checked before the first of them is used. The compiler vectorizes
+/// a loop that only checks, and a loop that only moves elements has no branches. (256 x 256 `f32`
+/// along axis 0: 59 us instead of 79.)
 const CHUNK: usize = 128;
 
-/// The positions on an axis of `size` that the entries from `from` on name; for one that is out of range
-/// position 0, and then false.
+/// Writes to `to` the positions on an axis of `size` that the entries at `from` name, and position
+/// 0 for an entry that is out of range. Returns whether all entries are in range.
 ///
 /// # Safety
-/// So many entries, `stride` bytes apart, can be read.
+/// As many entries as `to` has, `stride` bytes apart, can be read.
 unsafe fn read_places(to: &mut [i64], from: *const i64, stride: isize, size: usize) -> bool {
     let (done, mut all) = match stride == ENTRY {
         // SAFETY: the caller's promise.
@@ -146,7 +153,8 @@ unsafe fn read_places(to: &mut [i64], from: *const i64, stride: isize, size: usi
         false => (0, true),
     };
     for (k, to) in to.iter_mut().enumerate().skip(done) {
-        // SAFETY: the caller's promise. Another thread may change the entries: each is loaded once.
+        // SAFETY: the caller's promise. Another thread may change the entries, so each is loaded
+        // once.
         let value = unsafe { read_once(from.byte_offset(k as isize * stride)) };
         let at = from_front(value, size);
         let inside = is_inside(at, size);
@@ -156,10 +164,10 @@ unsafe fn read_places(to: &mut [i64], from: *const i64, stride: isize, size: usi
     all
 }
 
-/// `to[k] = from[k][named[k]]`, where `step` bytes lie from position to position.
+/// `to[k] = from[k][named[k]]`, where `from[k]` is a lane whose elements are `step` bytes apart.
 ///
 /// # Safety
-/// All of them can be read and written, and lie apart.
+/// All of these elements can be read and written, and `to` does not overlap `from`.
 #[inline(always)]
 unsafe fn move_places<W: Copy>(
     (to, to_stride): (*mut u8, isize),
@@ -171,7 +179,7 @@ unsafe fn move_places<W: Copy>(
     // SAFETY: the caller's promise.
     unsafe {
         if to_stride == width && from_stride == 0 && step == width {
-            // Along contiguous lanes.
+            // All entries are of one contiguous lane: constant strides make a faster loop.
             let (to, from) = (to.cast::<W>(), from.cast::<W>());
             for (k, &place) in named.iter().enumerate() {
                 to.add(k).write_unaligned(from.offset(place as isize).read_unaligned());
@@ -186,21 +194,22 @@ unsafe fn move_places<W: Copy>(
     }
 }
 
-/// Lanes that lie side by side, whose elements lie far apart: a block of them is moved to where they
-/// lie close, and read there.
+/// A gather from lanes that are adjacent in memory but whose elements are far apart. A block of
+/// lanes is copied to a contiguous tile and read there.
 struct Tiled<'a> {
     dst: Target<'a>,
     src: Src<'a>,
     entries: AxisIndex<'a>,
-    /// Of destination, index and source.
+    /// The lanes of destination, index and source.
     lanes: Walk<3>,
     steps: [isize; 3],
     places: usize,
+    /// The number of entries of a lane.
     count: usize,
 }
 
 impl<'a> Tiled<'a> {
-    /// None when there is no need.
+    /// Returns `None` if tiles would be no faster.
     fn of(dst: Target<'a>, src: Src<'a>, axis: usize, entries: &AxisIndex<'a>) -> Option<Self> {
         let size = dst.dtype().size();
         let layouts = [dst.layout(), entries.layout, src.layout()];
@@ -231,8 +240,10 @@ impl<'a> Tiled<'a> {
     fn block<W: Copy>(&self, run: &Run<3>, tile: &mut [MaybeUninit<W>]) -> bool {
         let tile = tile[..self.places * run.len].as_mut_ptr().cast::<W>();
         let mut all = true;
-        // SAFETY: the run lies inside of all lanes, `j` and places inside of their axes; each place
-        // of the tile is written before it is read; no other thread has these lanes.
+        // SAFETY: the walk keeps the run inside of all views; `j` is below the length of the axis,
+        // and `AxisIndex::at` checks the place. The source's lanes are contiguous at each place, as
+        // `Tiled::of` has checked, so a row of the tile is copied at once. The whole tile is
+        // written before it is read. No other thread has these lanes.
         unsafe {
             for place in 0..self.places {
                 let by = run.offsets[2] + place as isize * self.steps[2];
@@ -261,7 +272,7 @@ impl<'a> Tiled<'a> {
     }
 }
 
-/// The layout with `axis` held at its position 0 and repeated `len` times.
+/// Returns `layout` with the elements at position 0 of `axis` repeated `len` times along it.
 fn hold_axis(layout: &Layout, axis: usize, len: usize) -> Layout {
     let mut strides = Strides::from_slice(layout.strides());
     strides[axis] = 0;
@@ -292,7 +303,7 @@ mod tests {
                 for level in arch::Level::all() {
                     let _forced = arch::force(level);
                     let mut to = vec![-1; len];
-                    // SAFETY: so many entries lie inside of the vector.
+                    // SAFETY: `len` entries at this stride lie inside of the vector.
                     assert_eq!(unsafe { read_places(&mut to, values.as_ptr(), step, 50) }, inside);
                     assert_eq!(to, places);
                 }

@@ -1,4 +1,4 @@
-//! Lanes reduced place by place: the entries of a place are brought together first.
+//! Reduces lanes place by place, after the entries of each lane are grouped by place.
 
 use inlay_core::{Combine, Result};
 
@@ -8,7 +8,7 @@ use crate::kernels::positions::Shared;
 use crate::kernels::reducer::{Rows, dispatch_reduce, reduce_run};
 use crate::{Src, threads};
 
-/// The entries are checked positions.
+/// Reduces the values of all entries into their places. The entries are checked positions.
 pub(super) fn scatter(
     call: &AxisScatter<'_>,
     base: Option<Src<'_>>,
@@ -29,13 +29,14 @@ pub(super) fn scatter(
     copy_base(dst, base);
     let spaces = Shared(spaces.as_mut_ptr());
     dispatch_reduce!(reduce, dst.dtype(), (T, R) => threads::run(parts, |part| {
-        // SAFETY: each part has a workspace of its own.
+        // SAFETY: `spaces` has one workspace for each part, which no other thread uses.
         let groups = unsafe { &mut *spaces.get().add(part) };
         let range = threads::part_of(lanes.len(), parts, part);
         lanes.runs(range, |run| for lane in 0..run.len as isize {
             let [to, entry, from, _] = at(&run, lane);
             let named = |j: usize| {
-                // SAFETY: lane and j lie inside of all layouts.
+                // SAFETY: the walk keeps the lane inside of the index, and `j` is below the index's
+                // length along the axis.
                 let place = unsafe { entries.at(entry + j as isize * steps[1], places) };
                 place.unwrap_or_else(|| unreachable!("positions were checked"))
             };
@@ -45,8 +46,9 @@ pub(super) fn scatter(
                 if members.len() == 0 {
                     continue;
                 }
-                // SAFETY: the place and the entries lie inside of their axes, and no other thread
-                // has this lane.
+                // SAFETY: the walk keeps the lane inside of `dst` and `values`. `AxisIndex::at` has
+                // checked the place, and entries are below `count`. `scatter_elements` has checked
+                // that the views have one dtype and don't overlap. No other thread has this lane.
                 unsafe {
                     let to = dst.origin().offset(to + place as isize * steps[0]);
                     let from = Rows {

@@ -1,7 +1,9 @@
-//! Single elements at the positions of an index of the tensor's own rank.
+//! Scatter and gather of single elements, by an index that has the rank of the tensor.
 //!
-//! A lane is the elements that differ only in their place on the axis. Lanes are independent, so
-//! threads take lanes, and each lane is worked in index order.
+//! A *lane* is all elements that differ only in their position on the axis. A *place* is a position
+//! of a lane of the destination (for a gather, of the source). An *entry* is an element of the
+//! index. Lanes are independent of each other, so each thread takes some of the lanes and processes
+//! the entries of each lane in index order.
 
 mod direct;
 mod gather;
@@ -29,11 +31,13 @@ pub(super) use gather::gather_lanes;
 pub use winners::winning_elements;
 
 /// `dst[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`, for j in order.
-/// `entries` is the index stretched to the shape of `values`; off the axis `dst` may be larger.
-/// Where `base` is given, `dst` is fresh and starts as its copy.
+/// `entries` is the index, broadcast to the shape of `values`. On all axes but `axis`, `dst` may be
+/// larger than `values`. If `base` is given, `dst` is fresh, and the elements of `base` are copied
+/// to it first.
 ///
 /// # Errors
-/// An index out of range of the axis. Then nothing was written, unless `dst` is fresh.
+/// An index value is out of range, or there is no memory for scratch buffers. Then nothing was
+/// written, unless `dst` is fresh.
 pub fn scatter_elements(
     dst: Dst<'_>,
     base: Option<Src<'_>>,
@@ -59,8 +63,9 @@ pub fn scatter_elements(
         return Ok(());
     }
     let strategy = call.strategy(entries.layout(), base.is_some());
-    // As it lies, an index is checked where it is used: before, too, when something that was there
-    // already is written.
+    // An `i64` index is read without a copy, and each value is checked where it is used. In place,
+    // the whole index is also checked first, so that a call that fails writes nothing. A value that
+    // another thread makes invalid after that check is skipped.
     if strategy == Strategy::Direct
         && entries.dtype() == DType::I64
         && (base.is_some() || all_inside(index.values, call.places()))
@@ -94,42 +99,45 @@ fn copy_base(dst: Target<'_>, base: Option<Src<'_>>) {
     }
 }
 
-/// How elements are written.
+/// How the elements of a call are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strategy {
-    /// Lane by lane, in index order.
+    /// The entries of a lane are combined with their places in index order.
     Direct,
-    /// The entries of a lane are brought together first: where a partial result does not fit into an
-    /// element, or an index is too thin for notes about every place.
+    /// The entries of a lane are grouped by place first. It is used if an element can't store a
+    /// partial result, or if the index is too sparse for a count per place.
     Grouped,
-    /// Fewer lanes than threads: each is a scatter of rows of one element, in which threads share.
+    /// Each lane is a scatter of rows of one element, which uses several threads. It is used for a
+    /// few long lanes.
     Rows,
 }
 
-/// Entries of a lane from which threads may share it: one thread takes 0.1 ms for fewer.
+/// The fewest entries of a lane for which several threads share the lane. One thread takes about
+/// 0.1 ms for a lane of this length.
 const LONG_LANE: usize = 1 << 16;
 
-/// Lanes that are worked side by side where they are neighbours in memory: whole lines of a cache,
-/// few enough for a tile of thousands of places.
+/// The most lanes of a block, which are processed together if they are adjacent in memory. So many
+/// elements fill whole cache lines, and a tile of thousands of places still fits into the cache.
 const LANES: usize = 32;
 
-/// Rows of index and values that are asked for ahead of their use.
+/// The index and the values of a block of lanes are prefetched this many positions ahead.
 const AHEAD: isize = 4;
 
-/// Elements of one lane that lie at least so far apart get in each other's way in a cache, which
-/// keeps few lines of equal low bits.
+/// Elements of a lane that are at least this many bytes apart share few cache sets and evict each
+/// other.
 const FAR: usize = 2 << 10;
 
-/// The bytes of a tile for lanes of `places`, `step` apart and `row` bytes together; 0 where they
-/// are better worked where they lie. (4096x1024 f32 along axis 0: with tiles and what is asked for
-/// ahead a sum takes 7.5 ms and a take 5.6, with neither 17 and 11.7.)
+/// Returns the bytes of a tile that holds a block of lanes: `places` rows of `row` bytes, one row
+/// for each place. In the tensor the rows are `step` bytes apart. Returns 0 if a tile would be no
+/// faster for `count` entries per lane. (4096 x 1024 `f32` along axis 0: with tiles and prefetches
+/// a sum takes 7.5 ms and a gather 5.6 ms, without both 17 ms and 11.7 ms.)
 fn tile(places: usize, step: isize, row: usize, count: usize) -> usize {
     let bytes = places.saturating_mul(row);
     let far = step.unsigned_abs() >= FAR;
     if far && bytes <= TILE.get() && count >= places / 2 { bytes } else { 0 }
 }
 
-/// What a scatter of elements is given, but for the index.
+/// The arguments of a scatter of elements without the index, checked by [`scatter_elements`].
 #[derive(Clone, Copy)]
 struct AxisScatter<'a> {
     dst: Target<'a>,
@@ -147,7 +155,8 @@ impl AxisScatter<'_> {
         let count = entries.shape()[self.axis];
         if count >= LONG_LANE {
             let lanes = entries.numel() / count;
-            // Without memory for one of several lanes, those before it would be written already.
+            // Each lane allocates scratch buffers. If that fails for a later lane, the lanes before
+            // it are already written, which is allowed only if the destination is fresh.
             if lanes < threads::num_threads() && (lanes == 1 || is_fresh) {
                 return Strategy::Rows;
             }
@@ -159,12 +168,13 @@ impl AxisScatter<'_> {
             <R as Reducer<T>>::IN_PLACE
         });
         let notes = !include_self || reduce == Reduce::Mean;
-        // There is a note for every place, which counts in 32 bits.
+        // `Direct` keeps a `u32` count for every place.
         let noted = is_dense(count, self.places()) && count < u32::MAX as usize;
         if in_place && (noted || !notes) { Strategy::Direct } else { Strategy::Grouped }
     }
 
-    /// The lanes of destination, index, values and `old`, and the steps from element to element of one.
+    /// Returns a walk over the lanes of destination, index, values and `old`, and for each of them
+    /// the distance in bytes from one element of a lane to the next.
     fn lanes(&self, entries: &Layout, old: &Layout) -> (Walk<4>, [isize; 4]) {
         let corner = |layout: &Layout| corner(layout, entries.shape(), self.axis);
         let layouts = [&corner(self.dst.layout()), entries, self.values.layout(), &corner(old)];
@@ -173,7 +183,7 @@ impl AxisScatter<'_> {
     }
 }
 
-/// Each lane as a scatter of rows of one element.
+/// [`Strategy::Rows`]: each lane is a scatter of rows of one element.
 fn long_lanes(call: &AxisScatter<'_>, entries: &AxisIndex<'_>) -> Result<()> {
     let (lanes, steps) = call.lanes(entries.layout, call.dst.layout());
     let (places, count) = (call.places(), entries.layout.shape()[call.axis]);
@@ -183,8 +193,8 @@ fn long_lanes(call: &AxisScatter<'_>, entries: &AxisIndex<'_>) -> Result<()> {
     lanes.runs(0..lanes.len(), |run| {
         for lane in 0..run.len as isize {
             let at = at(&run, lane);
-            // SAFETY: the lane lies inside of views that are given to this call, and of the index,
-            // and so does each of its elements.
+            // SAFETY: the walk is over the lanes of `dst`, index and values, so each lane lies
+            // inside of its view; its length and step are those of the view along the axis.
             let (to, values, from) = unsafe {
                 (
                     call.dst.part(at[0], &to),
@@ -201,7 +211,8 @@ fn long_lanes(call: &AxisScatter<'_>, entries: &AxisIndex<'_>) -> Result<()> {
     done
 }
 
-/// The index of a call along an axis: values broadcast to the elements, read by byte offset.
+/// An index of `i64` values, broadcast to the shape of the elements that it selects. Values are
+/// read by byte offset.
 #[derive(Clone, Copy)]
 struct AxisIndex<'a> {
     origin: *const u8,
@@ -209,18 +220,19 @@ struct AxisIndex<'a> {
     span: Span,
 }
 
-// SAFETY: an address of values that are only read.
+// SAFETY: the values are only read, and they may be read from any thread for `'a`.
 unsafe impl Send for AxisIndex<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for AxisIndex<'_> {}
 
 impl<'a> AxisIndex<'a> {
     fn raw(index: Src<'a>) -> Self {
-        assert_eq!(index.dtype(), DType::I64, "an index that is read as it lies");
+        assert_eq!(index.dtype(), DType::I64, "only an i64 index is read without a copy");
         AxisIndex { origin: index.origin(), layout: index.layout(), span: index.span() }
     }
 
-    /// The positions of an index on an axis of `places`.
+    /// Returns an index over a checked private copy. Panics unless all positions are below `places`
+    /// and `layout` stays inside of the copy.
     fn checked(index: &'a Positions, layout: &'a Layout, places: usize) -> Self {
         index.expect_within(places);
         let inside = layout.extent(size_of::<i64>());
@@ -231,11 +243,12 @@ impl<'a> AxisIndex<'a> {
         AxisIndex { origin: start.cast(), layout, span }
     }
 
-    /// The position on an axis of `size`, or `None` when it is out of range. Another thread may
-    /// change a foreign index: [`Entries::read`] loads it once, so what was checked is used.
+    /// Returns the position on an axis of `size`, or `None` if the value is out of range. Another
+    /// thread may change a foreign index, so the value is loaded once: the value that is checked is
+    /// the value that is returned.
     ///
     /// # Safety
-    /// The offset is that of an element of the layout.
+    /// The offset is that of an element of the layout, relative to its first element.
     #[inline(always)]
     unsafe fn at(&self, offset: isize, size: usize) -> Option<usize> {
         // SAFETY: the caller's promise.
@@ -243,7 +256,7 @@ impl<'a> AxisIndex<'a> {
         is_inside(at, size).then_some(at as usize)
     }
 
-    /// The value as it is, loaded once.
+    /// Returns the value without a check, loaded once.
     ///
     /// # Safety
     /// As for [`AxisIndex::at`].
@@ -253,7 +266,7 @@ impl<'a> AxisIndex<'a> {
         unsafe { read_once(self.origin.offset(offset).cast::<i64>()) }
     }
 
-    /// Asks for `count` entries from an offset on, wherever that is.
+    /// Prefetches `count` contiguous entries at `offset`, which may lie outside of the index.
     #[inline(always)]
     fn ask_for(&self, offset: isize, count: usize) {
         prefetch(self.origin.wrapping_offset(offset), count * size_of::<i64>());
@@ -264,7 +277,8 @@ fn at<const N: usize>(run: &Run<N>, k: isize) -> [isize; N] {
     std::array::from_fn(|n| run.offsets[n] + k * run.strides[n])
 }
 
-/// The part of `layout` that has `shape` off the axis, from index 0 on.
+/// Returns the part of `layout` that begins at index 0 and has the sizes of `shape` on all axes but
+/// `axis`. On `axis` it is the whole layout.
 fn corner(layout: &Layout, shape: &[usize], axis: usize) -> Layout {
     let sizes = resized(shape, axis, layout.shape()[axis]);
     assert!(sizes.iter().zip(layout.shape()).all(|(part, whole)| part <= whole), "a part of it");

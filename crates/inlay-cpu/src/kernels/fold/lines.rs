@@ -1,4 +1,4 @@
-//! Folds of contiguous elements, with the same lanes and the same order as all folds.
+//! Folds of contiguous elements, with the same lanes and the same order as other folds.
 
 use std::marker::PhantomData;
 
@@ -8,16 +8,16 @@ use crate::view::Target;
 use crate::walk::{Run, Walk};
 use crate::{Src, threads};
 
-/// Folds each contiguous line of `len` elements, which are one block, into its result.
+/// Folds each contiguous line of `len` elements, at most one block, into its result.
 ///
-/// Lines are short, so the overhead per line matters. (4M floats in lines of 8 take 0.9 ms; with a walk and
-/// a stored partial result per line, 13 ms. In lines of 64, 0.4 and 2.5 ms.)
+/// Lines are short, so the overhead per line matters. (4M `f32` in lines of 8 take 0.9 ms, and 13
+/// ms with a walk and a stored partial result per line. In lines of 64 they take 0.4 and 2.5 ms.)
 pub(super) fn fold_lines<F: Folding>(dst: Target<'_>, src: Src<'_>, outer: &Walk<2>, len: usize) {
     let cost = len * size_of::<F::Number>() + size_of::<F::Stored>();
     threads::split(outer.len(), cost, |lines| {
         outer.runs(lines, |run| {
-            // SAFETY: the walk stays inside of both views, and a line inside of the source; no
-            // other thread has these results.
+            // SAFETY: the walk stays inside of both views, and the `len` elements of a line inside
+            // of the folded axes, as `fold_of` has checked. No other thread has these results.
             unsafe {
                 let (to, from) = (dst.origin(), src.origin());
                 arch::dispatch(Lines::<F> { to, from, run, len, fold: PhantomData });
@@ -26,10 +26,10 @@ pub(super) fn fold_lines<F: Folding>(dst: Target<'_>, src: Src<'_>, outer: &Walk
     });
 }
 
-/// The lanes of the `len` elements from `from` on, which are one block.
+/// Folds the `len` contiguous elements at `from`, at most one block, into lanes.
 ///
 /// # Safety
-/// They can be read.
+/// The elements can be read.
 pub(super) unsafe fn lanes<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
     // SAFETY: the caller's promise.
     unsafe { arch::dispatch(Block::<F> { from, len, fold: PhantomData }) }
@@ -85,7 +85,7 @@ unsafe fn run_plain<F: Folding>(to: *mut u8, from: *const u8, run: &Run<2>, len:
     }
 }
 
-/// Joins neighbours, level by level.
+/// Joins neighbouring lanes pairwise until one is left.
 macro_rules! tree {
     ($F:ident, $lanes:ident, $($count:literal),*) => {{
         $(for k in 0..$count {
@@ -95,15 +95,18 @@ macro_rules! tree {
     }};
 }
 
+/// Folds one line.
+///
 /// # Safety
-/// `len` elements from `from` on can be read, and there is one.
+/// `len` elements at `from` can be read, and `len` is not 0.
 #[inline(always)]
 unsafe fn line<F: Folding>(from: *const u8, len: usize) -> F::Acc {
-    // SAFETY: the caller's promise; no element past the last one is read.
+    // SAFETY: the caller's promise; indices are clamped to the last element.
     unsafe {
         if len <= FEW_LANES {
             let mut lanes = [F::NOTHING; FEW_LANES];
-            // A select instead of a branch: the loop becomes vectors.
+            // Lanes past the end read the last element and are replaced by a select, so there is no
+            // branch and the compiler vectorizes the loop.
             for (k, lane) in lanes.iter_mut().enumerate() {
                 let at = from.cast::<F::Number>().add(k.min(len - 1));
                 let value = F::join(F::NOTHING, F::lift(at.read_unaligned()));
@@ -117,6 +120,8 @@ unsafe fn line<F: Folding>(from: *const u8, len: usize) -> F::Acc {
     }
 }
 
+/// [`lanes`] without dispatch.
+///
 /// # Safety
 /// As for [`lanes`].
 #[inline(always)]
@@ -132,7 +137,7 @@ unsafe fn lanes_of<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
         k += LANES;
     }
     if k < len {
-        // The rest is filled up with the neutral element, so that it is whole vectors too.
+        // The rest is padded with the neutral element, so that the compiler vectorizes it too.
         let mut rest = [F::NOTHING; LANES];
         for (lane, value) in rest[..len - k].iter_mut().enumerate() {
             *value = at(k + lane);

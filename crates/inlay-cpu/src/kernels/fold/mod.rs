@@ -1,8 +1,9 @@
-//! Folds over axes, by a tree whose shape depends only on the number of elements.
+//! Folds (sum, mean, product, maximum, minimum) over axes, by a tree whose shape depends only on
+//! the number of elements.
 //!
-//! Elements are folded in blocks with a fixed number of lanes, and the blocks pairwise (see
-//! [`inlay_core::FOLD_BLOCK`]). The result is the same with any number of threads and closer to the exact
-//! one than that of a plain loop.
+//! Elements are folded in blocks with a fixed number of lanes, and the results of the blocks are
+//! joined pairwise (see [`inlay_core::FOLD_BLOCK`]). The result is the same with any number of
+//! threads, and more exact than that of a plain loop.
 
 mod lines;
 
@@ -22,22 +23,24 @@ use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src, threads};
 
-/// Results that are folded together where their elements are contiguous. Their lanes take 16 KiB for 32-bit
-/// sums. (The sum of 4096 x 4096 floats over rows takes 96 ms column by column.)
+/// The number of results that are folded together if their elements are adjacent in memory. Their
+/// lanes take 16 KiB for 32-bit sums. (Column by column, the sum of 4096 x 4096 `f32` over axis 0
+/// takes 96 ms.)
 const COLUMNS: usize = 128;
 
-/// A fold of numbers: in which type, and how the result is stored.
+/// A fold of numbers of one type: its accumulator, how numbers are joined, and how the result is
+/// stored.
 trait Folding {
     type Number: Copy;
     type Acc: Plain;
     type Stored;
     /// The neutral element: joining it changes nothing, not even the sign of a zero.
     const NOTHING: Self::Acc;
-    /// The fold of no numbers.
+    /// The result for no numbers.
     const EMPTY: Self::Acc;
     fn lift(number: Self::Number) -> Self::Acc;
     fn join(a: Self::Acc, b: Self::Acc) -> Self::Acc;
-    /// The result of `count` numbers.
+    /// Returns the result of a fold of `count` numbers.
     fn store(acc: Self::Acc, count: usize) -> Self::Stored;
 }
 
@@ -66,7 +69,8 @@ macro_rules! folding {
 }
 macro_rules! folding_integer {
     ($($t:ty),*) => { folding!($(
-        // A sign-extended u64 that wraps holds the bits of a wrapping i64.
+        // Sums and products wrap in 64 bits. A `u64` of sign-extended numbers has the same bits as
+        // an `i64`.
         Sum<$t>, u64 => u64, 0, 0, |x| x as i64 as u64, u64::wrapping_add, |s, _| s;
         Mean<$t>, i128 => $t, 0, 0, |x| x as i128, |a, b| a + b, |s: i128, n| s.div_euclid(n as i128) as $t;
         Prod<$t>, u64 => u64, 1, 1, |x| x as i64 as u64, u64::wrapping_mul, |s, _| s;
@@ -106,10 +110,11 @@ folding!(
     Prod<Complex64>, Complex64 => Complex64, Complex64::new(1.0, 0.0), Complex64::new(1.0, 0.0), |x| x, |a, b| a * b, |s, _| s;
 );
 
-/// Folds `src` over the axes for which `over` is true into `dst`, which has the remaining ones.
+/// Folds `src` over the axes for which `over` is true. `dst` has the remaining axes.
 ///
-/// Sums and products of integers and bools wrap in 64 bits; 16-bit floats are folded in 32 and
-/// rounded once. The largest and smallest of no elements is for the caller to refuse.
+/// Sums and products of integers and bools wrap in 64 bits. 16-bit floats are folded in 32 bits and
+/// rounded once. The caller must refuse a maximum, a minimum and an integer mean of no elements:
+/// the first two would be 0, and the last one panics.
 pub fn fold(how: Fold, dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
     let dst = dst.into_target();
     dst.expect_apart(&src);
@@ -144,7 +149,8 @@ fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<(
         return Ok(());
     }
     let size = size_of::<F::Number>() as isize;
-    // Joining the neutral element changes a product of complex numbers that are not finite.
+    // Lines are padded with the neutral element. That would change a product of complex numbers
+    // that are not finite.
     let real = src.dtype().kind() != Kind::Complex;
     let near = inner.len() == 1 || inner.run_strides()[0] == size;
     let line = real && near && inner.len() > 0 && inner.run_len() == inner.len();
@@ -156,8 +162,9 @@ fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<(
     let mut sums = Scratch::<F::Acc>::new(outer.len().saturating_mul(blocks))?;
     let shared = Shared(sums.as_mut_ptr());
     let cost = inner.len().min(BLOCK).saturating_mul(size_of::<F::Number>());
-    // If elements of different results are closer in memory than those of one result, whole rows are
-    // joined to rows of results. (2048 rows, every other one of 4096 floats: 6 ms instead of 24.)
+    // If the elements of different results are closer in memory than those of one result, a strip
+    // of up to `COLUMNS` results is folded together. (2048 rows, every other one of 4096 `f32`: 6
+    // ms instead of 24.)
     let (across, along) = (outer.run_strides()[1], inner.run_strides()[0]);
     let nearer = along == 0 || across.unsigned_abs() < along.unsigned_abs();
     let columns = if across != 0 && nearer { outer.run_len().min(COLUMNS) } else { 1 };
@@ -170,16 +177,18 @@ fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<(
             let end = (at + columns).min((first / strips + 1) * outer.run_len());
             let elements = block * BLOCK..((block + 1) * BLOCK).min(inner.len());
             let mut origin = src.origin();
-            // SAFETY: the outer walk stays inside of the kept axes.
+            // SAFETY: the outer walk stays inside of the axes of `src` that are kept.
             outer.runs(at..end, |run| origin = unsafe { origin.offset(run.offsets[1]) });
             let put = |k: usize, total| {
-                // SAFETY: each result has its own place for each block.
+                // SAFETY: `sums` has an element for each result and block, and no other item has
+                // these results and this block.
                 unsafe { shared.get().add((at + k) * blocks + block).write(total) };
             };
             let few = elements.len() <= FEW_LANES;
             if line {
                 let by = elements.start * size_of::<F::Number>();
-                // SAFETY: the block lies inside of the summed axes, which are one line.
+                // SAFETY: the folded axes are one contiguous line of `inner.len()` elements, and
+                // the block lies inside of it.
                 let mut lanes = unsafe { lines::lanes::<F>(origin.add(by), elements.len()) };
                 put(0, tree::<F>(&mut lanes));
                 continue;
@@ -197,7 +206,7 @@ fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<(
         for k in 0..run.len {
             let first = (run.position + k) * blocks;
             let total = tree::<F>(&mut sums[first..first + blocks]);
-            // SAFETY: the walk stays inside of `dst`.
+            // SAFETY: the walk stays inside of `dst`, whose element size was checked above.
             unsafe {
                 let to = dst.origin().offset(run.offsets[0] + k as isize * run.strides[0]);
                 to.cast::<F::Stored>().write_unaligned(F::store(total, inner.len()));
@@ -207,6 +216,7 @@ fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<(
     Ok(())
 }
 
+/// Folds the elements of a block into one accumulator.
 fn block_of<F: Folding, const LANES: usize>(
     inner: &Walk<1>,
     origin: *const u8,
@@ -218,7 +228,8 @@ fn block_of<F: Folding, const LANES: usize>(
     let mut lanes = [F::NOTHING; LANES];
     let first = elements.start;
     inner.runs(elements, |run| {
-        // SAFETY: the walk stays inside of the summed axes.
+        // SAFETY: the walk stays inside of the folded axes, and `origin` is an element of the kept
+        // axes.
         let at = |k: usize, stride: isize| unsafe {
             let at = run.offsets[0] + k as isize * stride;
             F::lift(origin.offset(at).cast::<F::Number>().read_unaligned())
@@ -227,12 +238,13 @@ fn block_of<F: Folding, const LANES: usize>(
         let size = size_of::<F::Number>() as isize;
         let mut k = 0;
         if run.strides[0] == size {
-            // Lane by lane, which the compiler turns into vectors, once the first lane is reached.
+            // Elements up to the next first lane are joined one by one. Then all lanes are joined
+            // at once, which the compiler vectorizes.
             while k < run.len && lane(k) != 0 {
                 lanes[lane(k)] = F::join(lanes[lane(k)], at(k, size));
                 k += 1;
             }
-            // A copy that nothing points to is kept in registers.
+            // A local copy, which the compiler can keep in registers.
             let mut own = lanes;
             while k + LANES <= run.len {
                 for (lane, acc) in own.iter_mut().enumerate() {
@@ -249,8 +261,8 @@ fn block_of<F: Folding, const LANES: usize>(
     tree::<F>(&mut lanes)
 }
 
-/// [`block_of`] for `count` results whose elements lie `across` bytes apart, each in the same lanes and
-/// order; `put` takes the results.
+/// [`block_of`] for `count` results whose elements are `across` bytes apart. Each result uses the
+/// same lanes and the same order as in `block_of`. Calls `put` with each result.
 fn strip_of<F: Folding, const LANES: usize>(
     inner: &Walk<1>,
     origin: *const u8,
@@ -267,11 +279,11 @@ fn strip_of<F: Folding, const LANES: usize>(
     inner.runs(elements, |run| {
         for k in 0..run.len {
             let row = &mut lanes[(run.position - first + k) % LANES][..count];
-            // SAFETY: the walk stays inside of the summed axes, and the `count` elements inside of
-            // the kept ones.
+            // SAFETY: the walk stays inside of the folded axes, and the `count` elements inside of
+            // the kept axes.
             unsafe {
                 let from = origin.offset(run.offsets[0] + k as isize * run.strides[0]);
-                // The loop that the compiler can turn into vectors has a constant step.
+                // The compiler can vectorize only the loop with a constant stride.
                 if across == size {
                     let from = from.cast::<F::Number>();
                     for (column, acc) in row.iter_mut().enumerate() {
@@ -291,7 +303,7 @@ fn strip_of<F: Folding, const LANES: usize>(
     });
 }
 
-/// Joins neighbours until one is left.
+/// Joins neighbouring values pairwise until one is left.
 fn tree<F: Folding>(values: &mut [F::Acc]) -> F::Acc {
     let mut len = values.len();
     while len > 1 {

@@ -8,8 +8,12 @@ use crate::number::dispatch_width;
 use crate::walk::{Run, Walk};
 use crate::{Bool8, Dst, Src};
 
-/// `dst = if condition { a } else { b }`, all of one shape. `b` may be `None` when `dst` holds it
-/// already.
+/// `dst = if condition { a } else { b }`, element by element. All views have one shape. If `b` is
+/// `None`, `dst` keeps its old values where the condition is false.
+///
+/// # Panics
+/// When the condition is not of bools, when shapes or element sizes differ, or when `dst` overlaps
+/// a source.
 pub fn blend(dst: Dst<'_>, condition: Src<'_>, a: Src<'_>, b: Option<Src<'_>>) {
     blend_with(arch::level(), dst, condition, a, b);
 }
@@ -38,7 +42,8 @@ pub(super) fn blend_with(
     let layouts = [dst.layout(), condition.layout(), a.layout(), b.layout()];
     let few = Run::of_few(layouts, [size, 1, size, size]);
     dispatch_width!(size, W => {
-        // SAFETY: runs lie inside of all layouts.
+        // SAFETY: runs lie inside of all layouts, whose shapes were compared. No source overlaps
+        // `dst`, and element sizes are the same, as was checked above. Threads have different runs.
         let visit = |run: Run<4>| unsafe {
             let choice = Choice {
                 to: dst.origin().offset(run.offsets[0]),
@@ -57,7 +62,8 @@ pub(super) fn blend_with(
     });
 }
 
-/// Contiguous elements: where `mask` is true they become one value, elsewhere they are copied from `old`.
+/// A filling of contiguous elements: where `mask` is true, an element becomes one value; elsewhere
+/// it is copied from `old`.
 pub(crate) struct Filling {
     pub(crate) to: *mut u8,
     pub(crate) mask: *const u8,
@@ -71,14 +77,16 @@ struct Choice {
     condition: *const u8,
     a: *const u8,
     b: *const u8,
-    /// Of all four, in this order.
+    /// The strides of all four, in this order.
     strides: [isize; 4],
     len: usize,
 }
 
 impl Choice {
+    /// Writes the run.
+    ///
     /// # Safety
-    /// All elements can be read, and those of `to` written; the machine has the level.
+    /// All elements can be read, and those of `to` written. The machine has the level.
     unsafe fn run<W: Word>(&self, level: Level) {
         let Choice { to, condition, a, b, strides, len } = *self;
         let [step, step_if, step_a, step_b] = strides;
@@ -88,16 +96,17 @@ impl Choice {
             let is_true = |k: isize| condition.offset(k).cast::<Bool8>().read().get();
             let at = |p: *const u8, by: isize| p.offset(by).cast::<W>().read_unaligned();
             let put = |by: isize, word: W| to.offset(by).cast::<W>().write_unaligned(word);
-            // Both are read: a choice of values makes vectors, one of places makes branches. The
-            // loops that the compiler can turn into vectors have constant steps.
+            // Both values are read before one is chosen, because the compiler vectorizes a choice
+            // of values but makes branches of a choice of addresses. It can vectorize only loops
+            // with constant strides.
             if strides == [size, 1, 0, size] {
-                // Read before anything is written, one value stays in a register.
+                // The single value is read once, before any write, so it stays in a register.
                 let x = at(a, 0);
                 if W::fill(&Filling { to, mask: condition, old: b, len }, x, level) {
                     return;
                 }
-                // In place the loop uses one pointer: the compiler can't vectorize a loop with two
-                // pointers that may overlap.
+                // In place, the loop uses one pointer, because the compiler can't vectorize a loop
+                // with two pointers that may overlap.
                 match std::ptr::eq(b, to) {
                     true => (0..count).for_each(|k| {
                         let y = at(to, k * size);
@@ -121,7 +130,7 @@ impl Choice {
                 });
             } else if step_if == 0 {
                 let (from, step_from) = if is_true(0) { (a, step_a) } else { (b, step_b) };
-                // In place, what is kept is there already.
+                // In place, the old values are there already.
                 if !std::ptr::eq(from, to) {
                     move_run::<W>(to, step, from, step_from, len);
                 }

@@ -1,4 +1,5 @@
-//! Slices with a step, as masks whose bits are computed instead of read: a comb.
+//! Writes slices with a step. Such a slice is a *comb*: a periodic mask whose bits are computed
+//! instead of read. The elements of the slice are its *teeth*.
 
 use super::expand::Expansion;
 use super::{BLOCK, WORD, first};
@@ -8,23 +9,24 @@ use crate::stream;
 use crate::tuning::{EXPAND_SPARSE, STREAM};
 use crate::{Dst, Src, threads};
 
-/// A periodic mask, the same in every row. All numbers count elements.
+/// A periodic mask that is the same in every row. All sizes are in elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Comb {
-    /// How long a row is.
+    /// The length of a row.
     pub row: usize,
-    /// Where the first tooth begins.
+    /// The position of the first tooth in the row.
     pub start: usize,
-    /// From one tooth to the next; at least `width`.
+    /// The distance from one tooth to the next; at least `width`.
     pub step: usize,
-    /// How wide a tooth is; at least 1.
+    /// The width of a tooth; at least 1.
     pub width: usize,
-    /// How many there are.
+    /// The number of teeth in a row.
     pub teeth: usize,
 }
 
 impl Comb {
-    /// Merges all rows into one, if the period of the teeth continues from row to row.
+    /// Merges all rows into one if the period of the teeth continues from row to row. Returns the
+    /// comb and the number of rows.
     fn joined(self, rows: usize) -> (Comb, usize) {
         let seamless = self.row.is_multiple_of(self.step) && self.teeth == self.row / self.step;
         match self.row.checked_mul(rows) {
@@ -33,7 +35,7 @@ impl Comb {
         }
     }
 
-    /// How many of a row's first `len` elements are in teeth.
+    /// Returns how many of the first `len` elements of a row are in teeth.
     fn before(&self, len: usize) -> usize {
         let past = len.saturating_sub(self.start);
         let (whole, part) = (past / self.step, past % self.step);
@@ -44,7 +46,7 @@ impl Comb {
         }
     }
 
-    /// The bits of the `len` elements from `from` on.
+    /// Computes the bits of the `len` elements that begin at `from`.
     fn bits(&self, words: &mut [u64], from: usize, len: usize) {
         words.fill(0);
         let last = self.teeth.saturating_sub(1);
@@ -53,12 +55,12 @@ impl Comb {
             return;
         }
         if WORD.is_multiple_of(self.step) {
-            // Every word is the same but for the ends.
+            // The period divides a word, so all words are the same, except at the ends of the comb.
             let mut word = 0;
             for at in (0..WORD).step_by(self.step) {
                 word |= first(self.width) << at;
             }
-            // One tooth earlier than needed, so that whole words begin inside of the teeth.
+            // Rotate the pattern so that the teeth are at their positions relative to `from`.
             let phase = (self.start % self.step + self.step - from % self.step) % self.step;
             let word = word.rotate_left(phase as u32);
             let (low, high) = (self.start, self.start + last * self.step + self.width);
@@ -83,8 +85,13 @@ impl Comb {
     }
 }
 
-/// Writes `source` to the teeth and `base` to the gaps between them, each element once. All three
-/// are contiguous; `dst` and `base` are rows of the comb's length.
+/// Writes the elements of `source` to the teeth and those of `base` to the gaps between them. Each
+/// element is written once. All three views are contiguous. `dst` and `base` consist of rows of the
+/// comb's length.
+///
+/// # Panics
+/// When a view is not contiguous, when `dst` overlaps a source, when element sizes differ, or when
+/// the numbers of elements don't match the comb.
 pub fn interleave(dst: Dst<'_>, base: Src<'_>, source: Src<'_>, comb: Comb) {
     interleave_with(arch::level(), STREAM.get(), dst, base, source, comb);
 }
@@ -133,8 +140,9 @@ pub(in crate::kernels) fn interleave_with(
             comb.bits(words, start, len);
             let at = (row * comb.row + start) * size;
             let taken = row * taken_a_row + comb.before(start);
-            // SAFETY: the block lies inside of `dst` and `base` and is this call's alone; the
-            // elements in teeth before it are at most those of the source, as was checked.
+            // SAFETY: the block lies inside of `dst` and `base`, and no other thread has it. The
+            // source has an element for each tooth element of all rows, as was checked above, and
+            // `taken` of them come before this block.
             unsafe {
                 let job = Expansion {
                     words,

@@ -1,4 +1,5 @@
-//! Compression: gathers the true elements of a mask, in order.
+//! Compression: copies the elements for which a mask is true, in order, to a contiguous
+//! destination.
 
 use super::{Bits, Piece, pieces};
 use crate::arch::{self, Level, Word};
@@ -8,8 +9,12 @@ use crate::tuning::COMPRESS_SPARSE;
 use crate::walk::Run;
 use crate::{Dst, Src};
 
-/// Writes the elements of `src` whose bits are true, in row-major order, to `dst`, which is
-/// contiguous and has just as many.
+/// Writes the elements of `src` whose bits are set, in row-major order, to `dst`. `dst` is
+/// contiguous and has exactly as many elements.
+///
+/// # Panics
+/// When `dst` is not contiguous or has another number of elements, when `src` has not one element
+/// for each bit, when the views overlap, or when element sizes differ.
 pub fn compress(dst: Dst<'_>, src: Src<'_>, bits: &Bits) {
     compress_with(arch::level(), dst, src, bits);
 }
@@ -23,8 +28,8 @@ pub(super) fn compress_with(level: Level, dst: Dst<'_>, src: Src<'_>, bits: &Bit
     assert!(exact, "a contiguous destination of just as many elements");
     let sparse = COMPRESS_SPARSE.get() as u32;
     let visit = |run: Run<1>, taken: usize| {
-        // SAFETY: the walk stays inside of `src`; `taken` and the run's bits count no more than all
-        // ones, of which `dst` has place for; every place is this call's alone.
+        // SAFETY: the walk stays inside of `src`. `taken` plus the popcount of the run is at most
+        // that of the mask, which is the size of `dst`. Each run has its own range of `dst`.
         unsafe {
             let job = Compression {
                 words: &bits.words,
@@ -48,7 +53,7 @@ pub(crate) struct Compression<'a> {
     /// The position of the first element in the mask.
     pub(crate) position: usize,
     pub(crate) len: usize,
-    /// Where the first true element goes.
+    /// The address to which the first selected element is written.
     pub(crate) to: *mut u8,
     pub(crate) from: *const u8,
     pub(crate) stride: isize,
@@ -60,7 +65,8 @@ impl Compression<'_> {
     /// Does the compression, and returns the popcount of the run.
     ///
     /// # Safety
-    /// All elements can be read, as many written as are true; the machine has the level.
+    /// All elements can be read at `from`, and as many can be written at `to` as the run has ones.
+    /// The machine has the level.
     unsafe fn run<W: Word>(&self, level: Level) -> usize {
         // SAFETY: the caller's promise.
         unsafe {
@@ -79,11 +85,12 @@ impl Compression<'_> {
         }
     }
 
-    /// Copies the pieces that are all true and skips those that are all false. For each mixed piece, calls
-    /// `mixed` with its destination, its source, its bits and its length.
+    /// Copies the pieces that are all true and skips those that are all false. For each mixed
+    /// piece, calls `mixed` with its destination, its source, its bits and its length. Returns the
+    /// popcount of the run.
     ///
     /// # Safety
-    /// As for `run`.
+    /// As for [`Compression::run`].
     #[inline(always)]
     pub(crate) unsafe fn each<W: Copy>(
         &self,
@@ -92,7 +99,8 @@ impl Compression<'_> {
         let mut to = self.to.cast::<W>();
         let mut ones = 0;
         pieces(self.words, self.position, self.len, |at, piece, len| {
-            // SAFETY: the piece lies inside of the run.
+            // SAFETY: the caller's promise; the piece lies inside of the run, and `to` advances by
+            // one element for each set bit.
             unsafe {
                 let from = self.from.offset(at as isize * self.stride);
                 let count = match piece {
@@ -115,20 +123,24 @@ impl Compression<'_> {
     }
 }
 
-/// Stores every element at the next free place of a buffer and advances by its bit, so there is no branch
-/// to mispredict.
+/// Copies the elements of a mixed piece. It stores every element at the next free position of a
+/// buffer and advances that position by the bit, so there is no branch to mispredict.
+///
+/// # Safety
+/// `len` elements, at most 64, can be read at `from`, and as many can be written at `to` as bits
+/// are set.
 unsafe fn gather<W: Word>(to: *mut W, from: *const u8, stride: isize, bits: u64, len: usize) {
     let mut buffer = [const { std::mem::MaybeUninit::<W>::uninit() }; super::WORD];
     let mut next = 0;
     for k in 0..len {
-        // SAFETY: the caller's promise; `next` is at most `k`.
+        // SAFETY: the caller's promise; `next` is at most `k`, which is less than 64.
         unsafe {
             let word = from.offset(k as isize * stride).cast::<W>().read_unaligned();
             buffer.get_unchecked_mut(next).write(word);
         }
         next += ((bits >> k) & 1) as usize;
     }
-    // SAFETY: the first `next` were written, and there is place for them.
+    // SAFETY: the first `next` elements of the buffer were written, and `to` has room for as many.
     unsafe {
         std::ptr::copy_nonoverlapping(
             buffer.as_ptr().cast::<u8>(),
@@ -138,6 +150,10 @@ unsafe fn gather<W: Word>(to: *mut W, from: *const u8, stride: isize, bits: u64,
     }
 }
 
+/// Copies the elements of a mixed piece one by one.
+///
+/// # Safety
+/// The elements whose bits are set can be read at `from`, and as many can be written at `to`.
 unsafe fn pick<W: Copy>(to: *mut W, from: *const u8, stride: isize, bits: u64) {
     let mut rest = bits;
     for k in 0..bits.count_ones() as usize {

@@ -1,4 +1,4 @@
-//! Expansion: writes consecutive elements to the true places of a mask.
+//! Expansion: writes consecutive elements to the positions where a mask is true.
 
 use std::hint::select_unpredictable;
 
@@ -11,9 +11,13 @@ use crate::tuning::{EXPAND_SPARSE, STREAM};
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src};
 
-/// The k-th true place of `dst`, in row-major order, takes the k-th element of `source`, which is
-/// contiguous and has at least as many. Where `base` is given, `dst` is fresh and takes its other
-/// places from there.
+/// Writes the k-th element of `source` to the k-th element of `dst`, in row-major order, whose bit
+/// is set. `source` is contiguous and has at least as many elements as bits are set. If `base` is
+/// given, `dst` is fresh, and its other elements are copied from `base`.
+///
+/// # Panics
+/// When `source` is not contiguous or has too few elements, when `dst` has not one element for each
+/// bit, when shapes or element sizes differ, or when `dst` overlaps a source.
 pub fn expand(dst: Dst<'_>, base: Option<Src<'_>>, bits: &Bits, source: Src<'_>) {
     expand_with(arch::level(), STREAM.get(), dst, base, bits, source);
 }
@@ -35,8 +39,9 @@ pub(super) fn expand_with(
     if let Some(base) = &base {
         dst.expect_source(base);
     }
-    // A strided base is copied first, in the order of its memory. (2048 x 2048 floats and a mask of the
-    // same layout: transposed 4.2 ms instead of 27, every other column 4.7 instead of 8.)
+    // A strided base is copied as a whole first, in an order that suits its strides. (2048 x 2048
+    // `f32` with a mask of the same layout: 4.2 ms instead of 27 if both are transposed, 4.7 ms
+    // instead of 8 for every other column.)
     let base = base.filter(|base| {
         let gaps = bits.len > BLOCK && {
             let [to, from] = Walk::new([dst.layout(), base.layout()]).run_strides();
@@ -48,12 +53,13 @@ pub(super) fn expand_with(
         !gaps
     });
     let old = base.unwrap_or(dst.as_src());
-    // In place, ordinary stores are better: the lines were just read and are in the cache.
+    // In place, ordinary stores are faster, because the lines were just read and are in the cache.
     let stream = base.is_some() && bits.len.saturating_mul(size) >= stream;
     let sparse = EXPAND_SPARSE.get() as u32;
     let visit = |run: Run<2>, taken: usize| {
-        // SAFETY: the walk stays inside of `dst` and `old`; `taken` and the run's bits count no
-        // more than all ones, of which the source has enough; every element is this call's alone.
+        // SAFETY: the walk stays inside of `dst` and `old`. `taken` plus the popcount of the run is
+        // at most that of the mask, and the source has as many elements, as was checked above.
+        // Threads have different runs.
         unsafe {
             let job = Expansion {
                 words: &bits.words,
@@ -90,10 +96,11 @@ pub(crate) struct Expansion<'a> {
     pub(crate) to_stride: isize,
     pub(crate) old: *const u8,
     pub(crate) old_stride: isize,
-    /// The element for the first true place.
+    /// The address of the element for the first set bit.
     pub(crate) from: *const u8,
-    /// Whether elements that are not replaced are copied from `old`. In place, `old` is `to`.
+    /// Whether elements whose bits are 0 are copied from `old`. In place, `old` is `to`.
     pub(crate) fresh: bool,
+    /// Whether contiguous pieces are written by non-temporal stores.
     pub(crate) stream: bool,
     /// The most true elements among 64 that are written one by one, see [`EXPAND_SPARSE`].
     pub(crate) sparse: u32,
@@ -103,7 +110,8 @@ impl Expansion<'_> {
     /// Does the expansion, and returns the popcount of the run.
     ///
     /// # Safety
-    /// All elements can be read and written; the machine has the level.
+    /// All elements can be written at `to` and read at `old`, and as many can be read at `from` as
+    /// the run has ones. The machine has the level.
     pub(super) unsafe fn run<W: Word>(&self, level: Level) -> usize {
         let size = size_of::<W>() as isize;
         let contiguous = self.to_stride == size && self.old_stride == size;
@@ -125,11 +133,12 @@ impl Expansion<'_> {
         }
     }
 
-    /// Copies the pieces that are all true or all false. For each mixed piece, calls `mixed` with its
-    /// destination, its old values, its new values, its bits and its length.
+    /// Copies the pieces that are all true or all false. For each mixed piece, calls `mixed` with
+    /// its destination, its old values, its new values, its bits and its length. Returns the
+    /// popcount of the run.
     ///
     /// # Safety
-    /// As for `run`.
+    /// As for [`Expansion::run`].
     #[inline(always)]
     pub(crate) unsafe fn each<W: Copy>(
         &self,
@@ -138,7 +147,8 @@ impl Expansion<'_> {
         let mut from = self.from.cast::<W>();
         let mut ones = 0;
         pieces(self.words, self.position, self.len, |at, piece, len| {
-            // SAFETY: the piece lies inside of the run.
+            // SAFETY: the caller's promise; the piece lies inside of the run, and `from` advances
+            // by one element for each set bit.
             unsafe {
                 let to = self.to.offset(at as isize * self.to_stride);
                 let old = self.old.offset(at as isize * self.old_stride);
@@ -165,6 +175,11 @@ impl Expansion<'_> {
         ones
     }
 
+    /// Copies a piece of `len` elements, by non-temporal stores if they are used and both sides are
+    /// contiguous.
+    ///
+    /// # Safety
+    /// As for [`move_run`].
     unsafe fn copy<W: Copy>(&self, to: *mut u8, from: *const u8, stride: isize, len: usize) {
         let size = size_of::<W>();
         // SAFETY: the caller's promise.
@@ -178,7 +193,12 @@ impl Expansion<'_> {
     }
 }
 
-/// Chooses each element by a conditional move of the source pointer, so there is no branch to mispredict.
+/// Writes all elements of a mixed piece. It chooses the source of each by a conditional move of the
+/// pointer, so there is no branch to mispredict.
+///
+/// # Safety
+/// `len` elements can be written at `to` and read at `old`, and as many can be read at `from` as
+/// bits are set.
 unsafe fn choose<W: Copy>(
     (to, to_stride): (*mut u8, isize),
     (old, old_stride): (*const u8, isize),
@@ -188,7 +208,7 @@ unsafe fn choose<W: Copy>(
 ) {
     for k in 0..len {
         let (by, bit) = (k as isize, (bits >> k) & 1);
-        // SAFETY: the caller's promise; `from` is read only where a bit says that it is there.
+        // SAFETY: the caller's promise; `from` is read only if the bit is set.
         unsafe {
             let kept = old.offset(by * old_stride).cast::<W>();
             let word = select_unpredictable(bit == 1, from, kept).read_unaligned();
@@ -198,6 +218,10 @@ unsafe fn choose<W: Copy>(
     }
 }
 
+/// Writes the new elements of a mixed piece one by one.
+///
+/// # Safety
+/// The elements whose bits are set can be written at `to`, and as many can be read at `from`.
 unsafe fn overwrite<W: Copy>((to, to_stride): (*mut u8, isize), from: *const W, bits: u64) {
     let mut rest = bits;
     for k in 0..bits.count_ones() as usize {

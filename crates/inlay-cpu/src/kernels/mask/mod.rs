@@ -1,7 +1,9 @@
-//! Masks: packed once into a bitmap that expansion and compression read, or read directly by `blend`.
+//! Mask kernels. Expansion and compression read a bitmap, into which the mask is packed once.
+//! `blend` reads the mask itself.
 //!
-//! The bitmap is a private copy. If another thread changes the mask meanwhile, a kernel still can't write
-//! past the counted elements. Blocks are independent, because each knows the popcount before it.
+//! The bitmap is a private copy, so a kernel can't write more elements than were counted, even if
+//! another thread changes the mask. The popcount before each block is stored, so blocks are
+//! independent of each other.
 
 mod blend;
 mod comb;
@@ -33,10 +35,10 @@ use crate::view::Span;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
 
-/// Elements that share one count: 64 words of the bitmap. The count takes 8 bytes per block, and a block is
-/// enough work for a thread to take.
+/// The elements of a block: 64 words of the bitmap. A popcount is stored per block. It takes 8
+/// bytes, and a block is enough work to be given to a thread.
 const BLOCK: usize = 64 * WORD;
-/// Bits of a word of the bitmap.
+/// The bits of a word of the bitmap.
 pub(crate) const WORD: usize = 64;
 
 /// A mask as a bitmap, in row-major order.
@@ -49,11 +51,12 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// Packs a bool view.
+    /// Packs a view of bools into a bitmap.
     pub fn read(mask: Src<'_>) -> Result<Self> {
         assert_eq!(mask.dtype(), DType::Bool, "true or false");
         let len = mask.layout().numel();
-        // One block at most, which has no ones before it, whatever the threshold is.
+        // The threshold of `of_few` may be more than a block. Here there must be at most one block,
+        // because the popcount before it is set to 0.
         let few = Run::of_few([mask.layout()], [1]).filter(|_| len <= BLOCK);
         let walk = || Walk::new([mask.layout()]);
         if few.is_none() && len > BLOCK && !matches!(walk().run_strides()[0], 0 | 1) {
@@ -63,10 +66,10 @@ impl Bits {
         let mut before = Space::<usize>::new(len.div_ceil(BLOCK))?;
         if let Some(run) = few {
             words.fill(0);
-            // SAFETY: the run lies inside of the mask.
+            // SAFETY: `of_few` returns only elements of the mask.
             unsafe { pack::run(&mut words, 0, mask.origin(), run.strides[0], len) };
             before.fill(0);
-            // Another thread may change the mask: what is counted is the private copy.
+            // Another thread may change the mask, so the private copy is counted.
             settle();
             let ones = words.iter().map(|word| word.count_ones() as usize).sum();
             return Ok(Bits { words, before, len, ones });
@@ -76,7 +79,8 @@ impl Bits {
         threads::split(before.len(), BLOCK, |blocks| {
             for block in blocks {
                 let range = block * BLOCK..((block + 1) * BLOCK).min(len);
-                // SAFETY: each block has its own words and its own count.
+                // SAFETY: each block has its own words and its own count, and one thread has the
+                // block.
                 let (packed, counted) = unsafe {
                     let to = to.get().add(range.start / WORD);
                     let words = std::slice::from_raw_parts_mut(to, range.len().div_ceil(WORD));
@@ -85,7 +89,8 @@ impl Bits {
                 packed.fill(0);
                 walk.runs(range.clone(), |run| {
                     let bit = run.position - range.start;
-                    // SAFETY: the walk stays inside of the mask.
+                    // SAFETY: the walk stays inside of the mask, whose bounds were checked when the
+                    // view was made.
                     unsafe {
                         let from = mask.origin().offset(run.offsets[0]);
                         pack::run(packed, bit, from, run.strides[0], run.len);
@@ -102,28 +107,29 @@ impl Bits {
         Ok(Bits { words, before, len, ones })
     }
 
-    /// Packs a strided view after a copy to contiguous memory. Without it, each bool of a transposed mask
-    /// would be read from another cache line.
+    /// Copies a strided mask to contiguous memory and packs the copy. Without the copy, each bool
+    /// of a transposed mask would be read from another cache line.
     fn read_apart(mask: Src<'_>) -> Result<Self> {
         let layout = Layout::contiguous("mask", mask.layout().shape(), 1)?;
         let mut bytes = Scratch::<u8>::new(layout.numel())?;
         let Range { start, end } = bytes.as_mut_ptr_range();
         let span = Span { low: start.addr(), high: end.addr() };
-        // SAFETY: the bytes are as many as the layout has, of one byte each as `read` has checked, and this
-        // call's alone.
+        // SAFETY: the scratch buffer has a byte for each element of the layout, and an element is
+        // one byte, because `read` has checked the dtype. Only this function has the buffer.
         let near = unsafe { Dst::new(start, &layout, mask.dtype(), span) }.into_target();
         copy_to(near, mask);
         Bits::read(near.as_src())
     }
 
-    /// The popcount of the mask.
+    /// Returns the popcount of the mask.
     pub fn ones(&self) -> usize {
         self.ones
     }
 
-    /// Calls `visit` with every run of `layouts`, whose elements have `size` bytes, in row-major order, and
-    /// with the popcount before the run. `visit` returns the popcount of the run. Several threads share
-    /// the work when `cost * size` bytes per element are enough for them; each calls `done` at its end.
+    /// Calls `visit` with every run of `layouts`, in row-major order, and with the popcount before
+    /// the run. `visit` returns the popcount of the run. Elements have `size` bytes. Uses several
+    /// threads if there is enough work for them, at `cost * size` bytes per element. Each part of
+    /// the work ends with a call of `done`.
     fn parallel<const N: usize>(
         &self,
         layouts: [&Layout; N],
@@ -150,20 +156,20 @@ impl Bits {
     }
 }
 
-/// What the mask says about consecutive elements.
+/// The bits of consecutive elements: all 1, all 0, or up to 64 mixed bits.
 enum Piece {
     True,
     False,
     Mixed(u64),
 }
 
-/// A word whose lowest `len <= 64` bits are set.
+/// Returns a word whose lowest `len` bits are set. `len` is at most 64.
 #[inline]
 pub(crate) fn first(len: usize) -> u64 {
     if len < WORD { (1 << len) - 1 } else { u64::MAX }
 }
 
-/// The bits of the `len <= 64` elements from `position` on.
+/// Returns the bits of the `len` elements that begin at `position`. `len` is at most 64.
 #[inline]
 fn get(words: &[u64], position: usize, len: usize) -> u64 {
     let (word, shift) = (position / WORD, position % WORD);
@@ -172,8 +178,9 @@ fn get(words: &[u64], position: usize, len: usize) -> u64 {
     (low | high) & first(len)
 }
 
-/// Cuts the `len` elements from `position` on into pieces: all false, all true, or mixed and of up to 64
-/// elements. Calls `visit` with the start of each piece, its kind and its length.
+/// Splits the `len` elements that begin at `position` into pieces. A piece is all false, all true,
+/// or mixed; a mixed piece has up to 64 elements. Calls `visit` with the start of each piece, its
+/// kind and its length.
 #[inline(always)]
 fn pieces(words: &[u64], position: usize, len: usize, mut visit: impl FnMut(usize, Piece, usize)) {
     let mut at = 0;

@@ -4,8 +4,8 @@ use super::WORD;
 use crate::Bool8;
 use crate::arch::pack;
 
-/// Sets the bits from `bit` on by the `len` bools at `from`, which are `stride` bytes apart. Those bits of
-/// `words` are 0 before.
+/// Packs the `len` bools at `from`, which are `stride` bytes apart, into the bits of `words` that
+/// begin at `bit`. These bits must be 0 before.
 ///
 /// # Safety
 /// All of the bools can be read.
@@ -31,7 +31,7 @@ pub(super) unsafe fn run(
             let whole = (len - head) / WORD;
             for k in 0..whole {
                 let start = head + k * WORD;
-                // SAFETY: the 64 bools from `start` on are among those of the caller.
+                // SAFETY: the caller's promise; the 64 bools at `start` are inside of the run.
                 words[(bit + start) / WORD] = unsafe { pack(from.add(start)) };
             }
             each(words, bit, head + whole * WORD..len, at);
@@ -46,7 +46,7 @@ fn each(words: &mut [u64], bit: usize, range: std::ops::Range<usize>, at: impl F
     }
 }
 
-/// Sets `len` bits.
+/// Sets the `len` bits that begin at `bit`.
 pub(super) fn set(words: &mut [u64], bit: usize, len: usize) {
     let end = bit + len;
     let head = bit.next_multiple_of(WORD).min(end);
@@ -76,7 +76,7 @@ mod tests {
         let bytes: Vec<u8> = (0..2000)
             .map(|k| match (k / 300) % 3 {
                 0 => (random() % 2) as u8,
-                // Whatever is not 0 is true.
+                // Every byte other than 0 is true.
                 1 => (random() % 4 * 0x40) as u8,
                 _ => u8::from(k % 7 == 0) * 0x80,
             })
@@ -92,7 +92,7 @@ mod tests {
             for bit in [0, 1, 63, 64, 70] {
                 for len in [0, 1, 58, 64, 130, 400] {
                     let mut words = [0u64; 16];
-                    // SAFETY: 3 * 400 bytes lie inside.
+                    // SAFETY: at most 3 * 400 bytes are read, which lie inside of the vector.
                     unsafe { run(&mut words, bit, bytes.as_ptr(), stride as isize, len) };
                     for k in 0..1024 {
                         let inside = k >= bit && k < bit + len;

@@ -1,4 +1,4 @@
-//! Every path of the mask kernels against a plain loop.
+//! Compares every path of the mask kernels with a plain loop.
 
 use inlay_core::{DType, Layout};
 
@@ -19,11 +19,11 @@ impl Random {
     }
 }
 
-/// A buffer of random bytes.
+/// Returns a buffer of random bytes.
 fn random_bytes(random: &mut Random, len: usize) -> Buffer {
     let buffer = Buffer::new(len).expect("small");
     for k in 0..len {
-        // SAFETY: `k` lies inside of a buffer that nobody else has yet.
+        // SAFETY: `k` lies inside of the buffer, which has no other handle yet.
         unsafe { buffer.as_ptr().add(k).write(random.below(256) as u8) };
     }
     buffer
@@ -31,7 +31,7 @@ fn random_bytes(random: &mut Random, len: usize) -> Buffer {
 
 fn bytes(buffer: &Buffer, start: usize, len: usize) -> Vec<u8> {
     assert!(start + len <= buffer.len());
-    // SAFETY: the range lies inside of the buffer, which nobody writes now.
+    // SAFETY: the range lies inside of the buffer, and nobody writes to it now.
     unsafe { std::slice::from_raw_parts(buffer.as_ptr().add(start), len) }.to_vec()
 }
 
@@ -39,7 +39,7 @@ fn strided(len: usize, stride: usize, offset: usize) -> Layout {
     Layout::strided(vec![len].into(), vec![stride as isize].into(), offset)
 }
 
-/// Bools that are all false, all true, in stretches, and mixed.
+/// Returns random bools with stretches that are all false, all true, sparse or mixed.
 fn random_mask(random: &mut Random, len: usize) -> Vec<bool> {
     let mut mask = vec![];
     while mask.len() < len {
@@ -53,14 +53,14 @@ fn random_mask(random: &mut Random, len: usize) -> Vec<bool> {
     mask
 }
 
-/// Bits of bools that have gaps between them are those of bools that have none.
+/// Strided masks give the same bits as contiguous ones.
 #[test]
 fn bits_of_bools_with_gaps_are_the_same_bits() {
     let mut random = Random(11);
     for (rows, columns) in [(1, 1), (3, 50), (64, 64), (64, 65), (70, 130), (9, 1000)] {
         let bools = random_bytes(&mut random, 2 * rows * columns);
         for k in 0..bools.len() {
-            // SAFETY: `k` lies inside of a buffer that nobody else has yet.
+            // SAFETY: `k` lies inside of the buffer, which has no other handle yet.
             unsafe { bools.as_ptr().add(k).write((random.below(3) * 0x40) as u8) };
         }
         let whole = Layout::contiguous("test", &[rows, 2 * columns], 1).expect("small");
@@ -87,13 +87,13 @@ fn every_choice_is_the_plain_loop() {
     for dtype in [DType::U8, DType::F16, DType::F32, DType::I64, DType::C128] {
         let size = dtype.size();
         for len in [1, 7, 15, 63, 64, 65, 127, 129, 1000] {
-            // The bytes from one to the next, of result, condition, and both sides.
+            // The strides in bytes of the result, the condition, and both operands.
             for steps in [[size, 1, 0, size], [size, 1, size, size], [size, 2, 3, 2 * size]] {
                 let [to_step, if_step, a_step, b_step] = steps;
                 let mask = random_mask(&mut random, len * if_step);
                 let condition = Buffer::new(len * if_step).expect("small");
                 for (k, &value) in mask.iter().enumerate() {
-                    // SAFETY: `k` lies inside of a buffer that nobody else has yet.
+                    // SAFETY: `k` lies inside of the buffer, which has no other handle yet.
                     unsafe { condition.as_ptr().add(k).write(u8::from(value) * 0x40) };
                 }
                 let a = random_bytes(&mut random, len * a_step + size + 1);
@@ -143,7 +143,7 @@ fn check(random: &mut Random, dtype: DType, len: usize, gaps: [usize; 2], offset
     let mask_buffer = Buffer::new(len).expect("small");
     let mask_layout = Layout::contiguous("test", &[len], 1).expect("small");
     for (k, &value) in mask.iter().enumerate() {
-        // SAFETY: `k` lies inside of a buffer that nobody else has yet.
+        // SAFETY: `k` lies inside of the buffer, which has no other handle yet.
         unsafe { mask_buffer.as_ptr().add(k).write(u8::from(value) * (1 + k as u8 % 255)) };
     }
     let lock = mask_buffer.read();
@@ -154,7 +154,8 @@ fn check(random: &mut Random, dtype: DType, len: usize, gaps: [usize; 2], offset
     let base_layout = strided(len, size + gaps[0], offsets[0]);
     let to_layout = strided(len, size + gaps[1], offsets[1]);
     let base = random_bytes(random, len * (size + gaps[0]) + offsets[0]);
-    // Just enough: a kernel that reads past the last one that it needs leaves the buffer.
+    // The source has exactly as many elements as are needed, so a kernel that reads more leaves the
+    // buffer.
     let source = random_bytes(random, ones * size + offsets[0]);
     let source_layout = strided(ones, size, offsets[0]);
     let element = |buffer: &Buffer, layout: &Layout, k: usize| {

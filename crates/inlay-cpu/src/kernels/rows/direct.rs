@@ -1,8 +1,9 @@
-//! Rows written directly, in index order.
+//! Combines the entries directly with their places, in index order.
 //!
-//! Threads own ranges of places. If the elements of a row lie apart, threads share these as well. Each thread
-//! reads the index block by block, lists the entries that fall into its range, and writes them. Contiguous
-//! rows of one value have loops of their own, in `values`.
+//! Each thread owns a range of places. It reads the index block by block, lists the entries that
+//! name a place of its range, and writes their rows. If the elements of a row are further apart
+//! than the places, rows are also split into slabs, which threads can share. Contiguous rows of one
+//! value have separate loops, in `values`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -24,11 +25,13 @@ use crate::number::dispatch_width;
 use crate::threads;
 use crate::walk::{Run, Walk};
 
-/// How many entries ahead a place is prefetched; the hardware can't predict its address. It halves the time
-/// of 10M values into 30M places, which no cache holds, and costs nothing if a cache holds them.
+/// Places are prefetched this many entries ahead, because the hardware prefetcher can't predict
+/// their addresses. It halves the time of 10M values into 30M places, which no cache holds, and
+/// costs nothing if a cache holds them.
 pub(super) const AHEAD: usize = 16;
 
-/// Rows with a larger stride are not prefetched: each element would take a cache line.
+/// Of rows with a larger stride than this, only the first element is prefetched, because each
+/// element would take a cache line.
 const LINE_STEP: isize = LINE as isize;
 
 /// A scatter and how its rows are split.
@@ -36,18 +39,19 @@ pub(super) struct Direct<'a> {
     pub(super) call: RowScatter<'a>,
     rows: Walk<3>,
     pub(super) steps: [isize; 3],
-    /// Elements of a row that are written together.
+    /// The number of elements of a row that are written together: a slab.
     row_len: usize,
 }
 
-/// What is noted about the places of a range while they are written. Without `include_self` the first update
-/// replaces the old value, and a mean needs the number of its updates.
+/// The notes that are kept about the places of a range while they are written. They are needed
+/// because without `include_self` the first update replaces the old value, and because a mean needs
+/// the number of its values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Notes {
     Nothing,
-    /// A bit for each place: whether an entry has named it.
+    /// A bit for each place, which is set once an entry has named it.
     Named,
-    /// A `u8` for each place, with a list of overflows: the number of values in its sum.
+    /// The number of values in the sum of each place: a `u8`, with a list of overflows.
     Counted {
         include_self: bool,
     },
@@ -64,7 +68,7 @@ impl Notes {
         }
     }
 
-    /// How many words the notes of `places` take, of which `entries` name some.
+    /// Returns how many words the notes of `places` take, if the index has `entries`.
     fn words(self, places: usize, entries: usize) -> usize {
         match self {
             Notes::Nothing => 0,
@@ -73,7 +77,7 @@ impl Notes {
         }
     }
 
-    /// Sets the words to what they are before the first entry.
+    /// Sets the words to their state before the first entry.
     fn clear(self, words: &mut [u32]) {
         words.fill(match self {
             Notes::Counted { include_self: true } => u32::from_ne_bytes([1; 4]),
@@ -86,48 +90,48 @@ impl Notes {
     }
 }
 
-/// A block of the index, and the run of elements of a row that it writes.
+/// A block of the index, the range of places, and the run of elements of a row that are written.
 pub(super) struct Task<'t> {
     pub(super) run: Run<3>,
     pub(super) own: &'t Range<usize>,
-    /// The number of the block's first entry.
+    /// The row of updates of the block's first entry; 0 if rows are selected.
     first: usize,
     pub(super) values: Values<'t>,
 }
 
-/// Writes a block without a list. Returns false, after it has written nothing or only what the list writes
-/// again, if a list is needed.
+/// Writes a block without a list. Returns false if a list is needed; until then it has written
+/// nothing, or only elements that are written again by the list.
 type WriteAtOnce = unsafe fn(&Direct<'_>, &Task<'_>, &mut List, &mut [u32]) -> bool;
-/// Writes a block by its list.
+/// Writes the listed entries of a block.
 type WriteBlock = unsafe fn(&Direct<'_>, &Task<'_>, &List, &mut [u32]);
 
-/// How a block is written.
+/// The functions that write a block.
 #[derive(Clone, Copy)]
 struct Way {
-    /// Tried first, if there is one.
+    /// The function that is tried first, if there is one.
     quick: Option<WriteAtOnce>,
-    /// For blocks that need a list.
+    /// The function for blocks that need a list.
     block: WriteBlock,
 }
 
-/// How a call's entries are written.
+/// The functions that write the entries of a call.
 #[derive(Clone, Copy)]
 struct Writers {
-    /// Whether lists have the values of the entries, one word each, instead of their numbers.
+    /// Whether lists have the updates of the entries, one word each, instead of their numbers.
     words: bool,
     blocks: Way,
-    /// The same for slabs after the first, if the notes of the first serve all of them.
+    /// The same for all slabs but the first, if they can use the notes of the first slab.
     again: Option<Way>,
-    /// Called at the end of a range.
+    /// The function that is called after the last block of a range.
     end: Option<unsafe fn(&Direct<'_>, &Task<'_>, &mut [u32])>,
 }
 
 impl<'a> Direct<'a> {
     pub(super) fn new(call: &RowScatter<'a>) -> Self {
-        // A large struct: it is built in place and not moved.
+        // The struct is large, so it is built in place and not moved.
         let mut direct = Direct { call: *call, rows: call.rows(), steps: call.steps(), row_len: 1 };
-        // If elements of a row lie further apart than places do, each is treated as a row of its own. So
-        // updates are read and places written in the order of memory.
+        // If the elements of a row are further apart than the places, each element is a slab of its
+        // own. So updates are read and places are written in the order of memory.
         let apart = direct.rows.run_strides()[0].unsigned_abs() > direct.steps[0].unsigned_abs();
         if !apart {
             direct.row_len = direct.rows.run_len();
@@ -135,19 +139,19 @@ impl<'a> Direct<'a> {
         direct
     }
 
-    /// How many elements of a row are written together: a slab.
+    /// Returns how many elements of a row are written together: a slab.
     pub(super) fn row_len(&self) -> usize {
         self.row_len
     }
 
-    /// Whether the elements of a row are not contiguous.
+    /// Returns whether the elements of a slab are not contiguous.
     pub(super) fn with_gaps(&self) -> bool {
         let size = self.call.dst.dtype().size() as isize;
         let [to, _, from] = self.rows.run_strides();
         self.row_len > 1 && (to != size || from != size)
     }
 
-    /// Whether a thread reads the index only once.
+    /// Returns whether a thread reads the index only once, because a row is one slab.
     pub(super) fn reads_index_once(&self) -> bool {
         self.rows.len() == self.row_len
     }
@@ -156,7 +160,8 @@ impl<'a> Direct<'a> {
         self.call.dst.layout().shape()[self.call.axis]
     }
 
-    /// Writes. Returns false if an entry is out of range; then some of the places were written.
+    /// Writes all entries. Returns false if an entry is out of range; then some of the places were
+    /// written.
     pub(super) fn run(&self, entries: &IndexReader<'_>) -> Result<bool> {
         let RowScatter { dst, base, .. } = self.call;
         let size = dst.dtype().size();
@@ -181,8 +186,8 @@ impl<'a> Direct<'a> {
         threads::run(bundles * ranges.len(), |item| {
             let (bundle, range) = (item / ranges.len(), item % ranges.len());
             let before = bundle * all_words + words[..range].iter().sum::<usize>();
-            // SAFETY: the space has `all_words` for each bundle, of which every range has its own; so no other
-            // item has these words, which are initialized.
+            // SAFETY: the buffer has `all_words` initialized words for each bundle, and each range
+            // has its own part of them. So no other item has these words.
             let space =
                 unsafe { std::slice::from_raw_parts_mut(space.get().add(before), words[range]) };
             let slabs = threads::part_of(slabs, bundles, bundle);
@@ -193,7 +198,8 @@ impl<'a> Direct<'a> {
         Ok(inside.into_inner())
     }
 
-    /// The slabs of one bundle at the places of one range.
+    /// Writes the slabs of one bundle at the places of one range. Returns whether all entries that
+    /// were read are in range.
     fn item(
         &self,
         entries: &IndexReader<'_>,
@@ -218,16 +224,18 @@ impl<'a> Direct<'a> {
                     let values = entries.values(block.clone(), &mut space_of_values);
                     let first = if self.call.selected.is_some() { 0 } else { block.start };
                     let task = Task { run, own, first, values };
-                    // SAFETY: `RowScatter::expect_sound` has checked the views. The walk keeps the run inside
-                    // of the rows. Ranges lie inside of the axis of the destination and blocks inside of
-                    // the entries. `List` keeps listed places inside of the range and entries inside of
-                    // the block, however the index changes meanwhile. Items have different slabs, or
-                    // different ranges of places, and their own words.
+                    // SAFETY: `RowScatter::expect_sound` has checked the views. The walk keeps the
+                    // run inside of the rows. Ranges lie inside of the axis of the destination, and
+                    // blocks inside of the entries. `List` keeps listed places inside of the range
+                    // and entries inside of the block, even if another thread changes the index.
+                    // Items have different slabs or different ranges of places, and different
+                    // words.
                     unsafe {
                         if way.quick.is_some_and(|quick| quick(self, &task, &mut list, space)) {
                             continue;
                         }
-                        // If the index is one block, its list serves all slabs, unless it holds values.
+                        // If the index is one block, its list is made once for all slabs, unless it
+                        // holds updates.
                         if !single || writers.words || slab == slabs.start {
                             inside &= self.list(&task, block, writers.words, &mut list);
                         }
@@ -247,7 +255,8 @@ impl<'a> Direct<'a> {
         inside
     }
 
-    /// Lists the entries of a block whose places a task owns. Returns whether all are on the axis.
+    /// Lists the entries of a block whose places a task owns. Returns whether all entries are in
+    /// range.
     ///
     /// # Safety
     /// As for [`Direct::origins`].
@@ -259,8 +268,8 @@ impl<'a> Direct<'a> {
         list: &mut List,
     ) -> bool {
         let (values, size, own) = (task.values, self.places(), task.own);
-        // SAFETY: the caller's promise. With `words`, a row of updates is one contiguous word for each entry,
-        // as `of_values` has checked.
+        // SAFETY: the caller's promise. With `words`, a row of updates is one contiguous word for
+        // each entry, as `of_values` has checked.
         unsafe {
             let (_, updates) = self.origins(task);
             if let Some(selected) = self.call.selected {
@@ -277,7 +286,7 @@ impl<'a> Direct<'a> {
         }
     }
 
-    /// Whether rows are single values that are contiguous.
+    /// Returns whether the rows of destination and updates are contiguous single values.
     fn of_values(&self) -> bool {
         let size = self.call.dst.dtype().size() as isize;
         self.call.selected.is_none()
@@ -303,7 +312,8 @@ impl<'a> Direct<'a> {
             if !<R as Reducer<T>>::IN_PLACE {
                 unreachable!("only what is reduced in place is written directly")
             } else if <R as Reducer<T>>::COUNTS {
-                // With `include_self` the counts are the same for all slabs, so only the first one counts.
+                // With `include_self`, all slabs have the same counts, and a value never replaces
+                // the old one. So only the first slab counts.
                 let counted = notes == Notes::Counted { include_self: true };
                 let again = counted.then(|| all(values));
                 let blocks = Way::of_reduction::<T, R, Counted>(values);
@@ -330,7 +340,8 @@ impl Way {
 }
 
 impl Direct<'_> {
-    /// The addresses of the range's first place and of the block's first entry.
+    /// Returns the addresses of the range's first place and of the update of the block's first
+    /// entry.
     ///
     /// # Safety
     /// Both are inside of their axes, and the run inside of the rows.
@@ -341,11 +352,11 @@ impl Direct<'_> {
         unsafe { (self.call.dst.origin().offset(to), self.call.updates.origin().offset(from)) }
     }
 
-    /// [`Direct::each`] for short rows if the list has all entries of the block, in order. It has less overhead
-    /// for each. (500k rows of 8 `f32` into 50k: 1.0 ms instead of 1.7.)
+    /// [`Direct::each`] for short rows if the list has all entries of the block. It has less
+    /// overhead per entry. (500k rows of 8 `f32` into 50k: 1.0 ms instead of 1.7.)
     ///
     /// # Safety
-    /// As there.
+    /// As for [`Direct::each`].
     #[inline(always)]
     pub(super) unsafe fn each_in_order(
         &self,
@@ -370,7 +381,7 @@ impl Direct<'_> {
     /// Calls `visit` with each listed place, its address and the address of its update.
     ///
     /// # Safety
-    /// As for [`Direct::origins`], with what is listed.
+    /// As for [`Direct::origins`], for the listed places and entries.
     #[inline(always)]
     pub(super) unsafe fn each(
         &self,
@@ -385,7 +396,7 @@ impl Direct<'_> {
         let to_place = |place: u32| to.wrapping_offset(place as isize * to_step);
         let last = places.len().saturating_sub(1);
         let from_entry = |entry: u32| from.wrapping_offset(entry as isize * from_step);
-        // What one thread reads in the order of memory, the hardware prefetches.
+        // If one thread reads all updates in the order of memory, the hardware prefetches them.
         let in_order = task.own.len() == self.places() && self.call.selected.is_none();
         let with_gaps = !in_order && from_step.unsigned_abs() > 8;
         let span = |n: usize| match task.run.strides[n] {
@@ -394,16 +405,18 @@ impl Direct<'_> {
         };
         let (to_span, from_span) = (span(0), if with_gaps { span(2) } else { 0 });
         let short = to_span.max(from_span) <= LINE;
-        // With gaps, more lines are requested than the first-level cache can track, so they are prefetched into
-        // the second-level cache. Without gaps the first level is faster. (200k rows of 256 bytes into 20k on
-        // one thread: 3.5 ms, by the second level 6; 100k of 256 bytes into 1M on two threads: 4.5 ms, by the
-        // second level 2.4.)
+        // With gaps between the updates, there are more outstanding misses than the first-level
+        // cache allows, so lines are prefetched into the second-level cache. Without gaps the first
+        // level is faster. (Prefetches into the first and the second level: 200k rows of 256 bytes
+        // into 20k on one thread take 3.5 and 6 ms, 100k rows of 256 bytes into 1M on two threads
+        // 4.5 and 2.4 ms.)
         let far = with_gaps && !short;
         let ahead = if far { rows_ahead(to_span) } else { AHEAD.min(rows_ahead(to_span)) };
         for (k, (&place, &entry)) in places.iter().zip(entries).enumerate() {
             let next = (k + ahead).min(last);
             let (next_place, next_entry) = (to_place(places[next]), from_entry(entries[next]));
-            // Separate branches, because empty prefetch loops would take a sixth of the time of rows of 8 `f32`.
+            // There are separate branches, because empty prefetch loops would take a sixth of the
+            // time of rows of 8 `f32`.
             if far {
                 prefetch_far(next_place, to_span);
                 prefetch_far(next_entry, from_span);

@@ -1,5 +1,5 @@
-//! Rows written place by place: the entries are grouped by place first, then every place is accumulated in
-//! registers and written once.
+//! Writes rows place by place. The entries are grouped by place first; then each place is
+//! accumulated in registers and written once.
 
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ use crate::number::dispatch_width;
 use crate::threads;
 use crate::walk::{Run, Walk};
 
-/// Bytes of a row that are handled at a time. Longer rows are split, so that threads can share a row, and what
-/// is accumulated stays in the cache.
+/// The most bytes of a row that are processed at a time. Longer rows are split, so that threads can
+/// share a row and the accumulated values stay in the cache.
 const BLOCK: usize = 16 << 10;
 
-/// Bytes of a cache line. Rows are split at cache lines only.
+/// The bytes of a cache line. Rows are split into multiples of it.
 pub(super) const LINE: usize = 64;
 
 pub(super) fn scatter(call: &RowScatter<'_>, index: &Positions) -> Result<()> {
@@ -34,7 +34,7 @@ pub(super) fn scatter(call: &RowScatter<'_>, index: &Positions) -> Result<()> {
     Ok(())
 }
 
-/// Writes all places.
+/// Writes all places from their grouped entries.
 fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
     let RowScatter { dst, base, updates, combine, .. } = *call;
     let size = dst.same_size(&updates);
@@ -51,7 +51,8 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
     let old = base.unwrap_or(dst.as_src());
     let cost = 2 * size + size * entries / groups.len().max(1);
     let cut = |part: usize, parts: usize| groups.cut(part, parts);
-    // Threads can't share a place, but they can share its columns.
+    // Only one thread can accumulate an element. If one place has most of the entries, its row is
+    // split into columns for the threads.
     let columns = if groups.largest() > entries / threads::num_threads() {
         threads::num_threads()
     } else {
@@ -61,14 +62,15 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
     let named = |entry: usize| index.values()[entry] as usize;
     let at = move |run: &Run<3>, place: usize| {
         let by = |k: usize| run.offsets[k] + place as isize * steps[k];
-        // SAFETY: the walk keeps the run inside of the rows. `groups` keeps the place inside of the axis, for
-        // which `Groups::fill_from` has checked the positions.
+        // SAFETY: the walk keeps the run inside of the rows. The place lies inside of the axis,
+        // because `Groups::fill_from` has checked the positions.
         unsafe { (dst.origin().offset(by(0)), old.origin().offset(by(1))) }
     };
     let keep = |run: &Run<3>, place: usize| {
         if base.is_some() {
             let (to, from) = at(run, place);
-            // SAFETY: as above. `old` is the base here, which `RowScatter::expect_sound` has seen to lie apart.
+            // SAFETY: as above. `old` is the base here, which does not overlap `dst`, as
+            // `RowScatter::expect_sound` has checked.
             dispatch_width!(size, W => unsafe {
                 move_run::<W>(to, run.strides[0], from, run.strides[1], run.len);
             });
@@ -88,9 +90,9 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
                     prefetch_far(updates.origin().wrapping_offset(from(next)), run.len * size);
                 }
                 let (to, _) = at(&run, place);
-                // SAFETY: as above. There is a row of updates for each entry, and the updates lie apart from
-                // `dst`, as `RowScatter::expect_sound` and its caller have checked. Threads have different
-                // groups, or different columns.
+                // SAFETY: as above. There is a row of updates for each entry, and the updates don't
+                // overlap `dst`, as `RowScatter::expect_sound` and its callers have checked.
+                // Threads have different groups or different columns.
                 unsafe {
                     let from = updates.origin().offset(from(entry));
                     move_run::<W>(to, run.strides[0], from, run.strides[2], run.len);
@@ -102,8 +104,8 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
                 let near = Near::new(&call, groups, index.values(), include_self);
                 each_part(&rows, &cut, size, cost, columns, |run, part| {
                     if let Some(near) = &near && near.fits::<T, R>(&run) {
-                        // SAFETY: the walk keeps the run inside of the rows, `fits` takes it, and no other
-                        // thread has these groups in these columns.
+                        // SAFETY: the walk keeps the run inside of the rows, and `fits` has
+                        // accepted it. No other thread has these groups in these columns.
                         unsafe { near.reduce::<T, R>(&run, part, |place| keep(&run, place)) };
                         return;
                     }
@@ -131,16 +133,17 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
     }
 }
 
-/// Cuts `0..count` into equal parts.
+/// Returns the `cut` of [`each_row`] that splits `0..count` into equal parts.
 pub(super) fn evenly(count: usize) -> impl Fn(usize, usize) -> usize {
     move |part, parts| {
         if part == parts { count } else { threads::part_of(count, parts, part).start }
     }
 }
 
-/// Calls `visit` with every part of a row and every number of `0..cut(1, 1)`; no two calls have the same
-/// elements and number. If the work, at `cost` bytes per element, is large enough, several threads do it.
-/// `cut(k, n)` is where the k-th of n parts of the numbers begins. Rows are split into at least `columns`.
+/// Calls `visit` for every run of a row and every number of `0..cut(1, 1)`. No two calls have both
+/// the same elements and the same number. Rows are split into at least `columns`, and the numbers
+/// into parts: `cut(k, n)` is where the k-th of n parts begins. Uses several threads if there is
+/// enough work for them, at `cost` bytes per element.
 pub(super) fn each_row<const N: usize>(
     rows: &Walk<N>,
     cut: &(impl Fn(usize, usize) -> usize + Sync),
@@ -154,7 +157,7 @@ pub(super) fn each_row<const N: usize>(
     });
 }
 
-/// [`each_row`] with ranges of numbers.
+/// [`each_row`] that calls `visit` with ranges of numbers.
 fn each_part<const N: usize>(
     rows: &Walk<N>,
     cut: &(impl Fn(usize, usize) -> usize + Sync),
@@ -172,7 +175,7 @@ fn each_part<const N: usize>(
     let block = run_len.min((BLOCK / size).max(1)).min(column);
     let blocks = run_len.div_ceil(block);
     let runs = (rows.len() / run_len) * blocks;
-    // An item is a run of the rows, a block of it, and a part of the numbers.
+    // An item is one block of one run of the rows, and one part of the numbers.
     let wanted = threads::parts(rows.len().saturating_mul(count), cost);
     let parts = wanted.div_ceil(runs).min(count);
     let item = |item: usize| {
@@ -186,7 +189,7 @@ fn each_part<const N: usize>(
     if wanted <= 1 {
         return (0..items).for_each(item);
     }
-    // Short items are bundled.
+    // Small items are bundled into as many tasks as are wanted.
     let bundles = items.min(wanted);
     threads::run(bundles, |bundle| threads::part_of(items, bundles, bundle).for_each(&item));
 }

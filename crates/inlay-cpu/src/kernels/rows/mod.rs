@@ -1,7 +1,8 @@
-//! Rows at the positions of a 1-D index: reads them, writes them, or reduces into them.
+//! Gather and scatter of rows by a 1-D index: reads rows, writes them, or reduces into them.
 //!
-//! A row is the elements at one position of an axis. It need not be contiguous. A *place* is a row of the
-//! destination, an *entry* an element of the index, to which a row of the updates belongs.
+//! A *row* is all elements at one position of an axis. It need not be contiguous. A *place* is a
+//! row of the destination. An *entry* is an element of the index, and a row of the updates belongs
+//! to each entry.
 
 mod direct;
 mod grouped;
@@ -29,42 +30,44 @@ use direct::Direct;
 use grouped::{LINE, each_row, evenly};
 pub use products::{products_of_all, products_of_others};
 
-/// Rows of up to so many bytes are reduced directly, longer ones by place. For a short row the lookup in
-/// groups takes longer than the row itself. For a long row it is faster to read updates out of order than to
-/// write the place repeatedly. (1M rows of 64 bytes take 0.9 of the time directly, of 128 bytes 1.1.)
+/// Rows of up to this many bytes are reduced directly (`direct.rs`), longer ones by place
+/// (`grouped.rs`). For a short row, looking up its group takes longer than the row itself. For a
+/// long row it is faster to read updates out of order than to write the place repeatedly. (1M rows:
+/// directly takes 0.9 of the time for 64 bytes, and 1.1 for 128 bytes.)
 const DIRECT_ROW: usize = 64;
 
-/// The same limit for one thread, which reads all updates in the order of memory, and for strided rows, of
-/// which a cache line holds few elements. (256 MB in rows of 256 bytes take 20 ms instead of 30, of 512 bytes
-/// 18 instead of 22, of 1 KiB 18 instead of 17.)
+/// The same limit for one thread, which reads all updates in the order of memory, and for strided
+/// rows, of which a cache line holds few elements. (256 MB of updates, directly and by place: rows
+/// of 256 bytes take 20 and 30 ms, of 512 bytes 18 and 22 ms, of 1 KiB 18 and 17 ms.)
 const DIRECT_ROW_ALONE: usize = 512;
 
-/// The same limit for assignments. By place, only the last update of each place is read. (By place, 500k rows
-/// of 32 bytes into 50k take 1.5 ms instead of 1.9, 1M of 256 bytes into 100k 6 instead of 25, 4M of 4
-/// bytes into 400k 7.9 instead of 5.7.)
+/// The same limit for assignments. By place, only the last update of each place is read. (By place
+/// and directly: 500k rows of 32 bytes into 50k take 1.5 and 1.9 ms, 1M rows of 256 bytes into 100k
+/// 6 and 25 ms, 4M rows of 4 bytes into 400k 7.9 and 5.7 ms.)
 const DIRECT_ASSIGNED: usize = 16;
 
-/// The same limit for assignments by one thread. (500k rows of 32 bytes into 50k: 1.06 ms instead of 1.26.)
+/// The same limit for assignments by one thread. (500k rows of 32 bytes into 50k: 1.06 ms directly,
+/// 1.26 ms by place.)
 const DIRECT_ASSIGNED_ALONE: usize = 32;
 
-/// The same limit for sparse indices, whose entries take longer to group than to write. (100k rows of 256
-/// bytes into 1M: 4.3 ms instead of 16, sums on two threads 2.8 instead of 15. Longer rows are done by place,
-/// where threads can share a row.)
+/// The same limit for sparse indices, whose entries take longer to group than to write. Longer rows
+/// are processed by place, where threads can share a row. (100k rows of 256 bytes into 1M, directly
+/// and by place: assignments take 4.3 and 16 ms, sums on two threads 2.8 and 15 ms.)
 const DIRECT_SPARSE: usize = 16 << 10;
 
-/// An index argument as the user gave it, and how errors call it.
+/// An index argument as the user gave it, and its name in error messages.
 #[derive(Clone, Copy)]
 pub struct Index<'a> {
-    /// The operation.
+    /// The name of the operation.
     pub op: &'static str,
-    /// The argument.
+    /// The name of the argument.
     pub arg: &'static str,
-    /// The values: 0-D or 1-D for rows, of the tensor's rank for elements.
+    /// The index itself. It is 0-D or 1-D for rows, and has the rank of the tensor for elements.
     pub values: Src<'a>,
 }
 
 impl Index<'_> {
-    /// A checked copy of the values, which count on `axis` of `size`.
+    /// Returns a checked private copy of the index, whose values are positions on `axis` of `size`.
     pub(super) fn positions(&self, axis: usize, size: usize) -> Result<Positions> {
         Positions::read(self.op, self.arg, self.values, axis, size)
     }
@@ -73,8 +76,9 @@ impl Index<'_> {
 /// `dst[i] = src[index[i]]` along `axis`.
 ///
 /// # Panics
-/// When the views overlap or differ in shape off the axis or in element size, when `dst` has not a row for
-/// each position, or when the positions were checked for an axis larger than that of `src`.
+/// When the views overlap, when their element sizes or their shapes without the axis differ, when
+/// `dst` does not have one row for each position, or when the positions were checked for an axis
+/// larger than that of `src`.
 pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     let dst = dst.into_target();
     dst.expect_apart(&src);
@@ -85,14 +89,15 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     let (to_axis, from_axis) = (dst.layout().strides()[axis], src.layout().strides()[axis]);
     let rows = Walk::of_rows([dst.layout(), src.layout()], axis);
     let [to_step, from_step] = rows.run_strides().map(isize::unsigned_abs);
-    // Rows whose elements lie further apart than the rows do are read element by element, and so are rows of
-    // one element.
+    // If the elements of a row are further apart in memory than the rows, or a row has one element,
+    // elements are gathered lane by lane.
     if to_step > to_axis.unsigned_abs() || rows.len() == 1 {
         return gather_lanes(dst, src, axis, index);
     }
-    // A run that reads each element from another cache line is split: one part fills a cache line of the
-    // destination. The source lines of a part stay in the cache for the next rows. (Every other element of
-    // rows of 2048 `f32`, which is not split: 1.1 ms, split 6.6.)
+    // A run that reads each element from another cache line is split into columns, each of which
+    // fills one cache line of the destination. The source lines of a column stay in the cache for
+    // the next rows. Other runs are not split. (Every other element of rows of 2048 `f32`: 1.1 ms,
+    // 6.6 ms if split.)
     let columns = if from_step >= LINE { rows.run_len().div_ceil((LINE / size).max(1)) } else { 1 };
     let ahead = ahead(&rows, 1, size).unwrap_or(positions.len());
     let even = evenly(positions.len());
@@ -103,9 +108,9 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
             prefetch_far(src.origin().wrapping_offset(from(position)), run.len * size);
         }
         let from = from(positions[i]);
-        // SAFETY: the walk has compared the shapes off the axis, so that the run lies inside of both
-        // rows. `i` and the position lie inside of their axes, and the views apart, as was checked
-        // above. Threads have different rows of `dst`, or different elements of them.
+        // SAFETY: the walk has compared the shapes without the axis, so the run lies inside of both
+        // rows. `i` and the position lie inside of their axes, and the views don't overlap, as was
+        // checked above. Threads have different rows of `dst`, or different elements of a row.
         unsafe {
             let (to, from) = (dst.origin().offset(to), src.origin().offset(from));
             move_run::<W>(to, run.strides[0], from, run.strides[1], run.len);
@@ -113,22 +118,24 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     }));
 }
 
-/// How many rows ahead those of the `n`-th tensor are prefetched, if that helps. An index names rows in an
-/// order that the hardware can't predict.
+/// Returns how many rows ahead the rows of the `n`-th tensor are prefetched, or `None` if they are
+/// strided or long. An index names rows in an order that the hardware prefetcher can't predict.
 fn ahead<const N: usize>(rows: &Walk<N>, n: usize, size: usize) -> Option<usize> {
     let bytes = rows.run_len() * size;
     (rows.run_strides()[n] == size as isize && bytes <= SHORT_ROW.get()).then(|| rows_ahead(bytes))
 }
 
-/// `dst[index[i]] (combine)= updates[i]` along `axis`, for i in order. Where `base` is given, `dst`
-/// is fresh and takes its other rows, and its old values, from there.
+/// `dst[index[i]] (combine)= updates[i]` along `axis`, for i in order. If `base` is given, `dst` is
+/// fresh, and its old values are those of `base`.
 ///
 /// # Errors
-/// An index out of range of the axis. Then nothing was written, unless `dst` is fresh.
+/// An index value is out of range, or there is no memory for scratch buffers. Then nothing was
+/// written, unless `dst` is fresh.
 ///
 /// # Panics
-/// When the index is no vector of integers, when there is not a row of updates for each entry, when the views
-/// don't fit together in shape or dtype, or when `dst` overlaps one of the others.
+/// When the index is not a 0-D or 1-D view of integers, when there is not one row of updates for
+/// each entry, when the views don't fit together in shape or dtype, or when `dst` overlaps one of
+/// the others.
 pub fn scatter_rows(
     dst: Dst<'_>,
     base: Option<Src<'_>>,
@@ -140,7 +147,7 @@ pub fn scatter_rows(
     scatter_rows_to(dst.into_target(), base, axis, index, updates, combine)
 }
 
-/// [`scatter_rows`] for kernels, which answer for who else writes the target.
+/// [`scatter_rows`] for kernels. The caller guarantees that no other thread writes the target.
 pub(super) fn scatter_rows_to(
     dst: Target<'_>,
     base: Option<Src<'_>>,
@@ -162,20 +169,21 @@ pub(super) fn scatter_rows_to(
     scatter(&call, index)
 }
 
-/// Whether [`scatter_selected_rows`] takes an index of so many `entries` on an axis of `places` that select
-/// among `rows`.
+/// Returns whether [`scatter_selected_rows`] supports an index of `entries` on an axis of `places`,
+/// with updates of `rows` rows.
 pub fn may_select(places: usize, entries: usize, rows: usize) -> bool {
     is_dense(entries, places) && rows <= MOST_PLACES
 }
 
-/// `dst[index[i]] (combine)= updates[selected[i]]` along `axis`, for i in order: [`scatter_rows`] of what
-/// [`gather_rows`] reads, without the memory in between.
+/// `dst[index[i]] (combine)= updates[selected[i]]` along `axis`, for i in order. It is
+/// [`scatter_rows`] of the result of [`gather_rows`], without memory for that result.
 ///
 /// # Errors
 /// As for [`scatter_rows`].
 ///
 /// # Panics
-/// As for [`scatter_rows`], and when `selected` was checked for an axis larger than that of the updates.
+/// As for [`scatter_rows`], when [`may_select`] is false, and when `selected` was checked for an
+/// axis larger than that of the updates.
 pub fn scatter_selected_rows(
     dst: Dst<'_>,
     base: Option<Src<'_>>,
@@ -187,7 +195,7 @@ pub fn scatter_selected_rows(
     let dst = dst.into_target();
     let entries = index.values.layout().numel();
     let (places, rows) = (dst.layout().shape()[axis], updates.layout().shape()[axis]);
-    assert!(may_select(places, entries, rows), "many entries");
+    assert!(may_select(places, entries, rows), "a dense index and rows numbered in 32 bits");
     assert_eq!(selected.values().len(), entries, "a row for each entry");
     selected.expect_within(rows);
     let selected = Some(selected.values());
@@ -201,8 +209,8 @@ fn scatter(call: &RowScatter<'_>, index: Index<'_>) -> Result<()> {
     let places = dst.layout().shape()[axis];
     let direct = Direct::new(call);
     let direct = call.suits(&direct, &IndexReader::Raw(index.values)).then_some(&direct);
-    // A fresh result is discarded if the index turns out to be wrong, so the index can be checked while it is
-    // used. A failed call is repeated with a checked copy, which finds the wrong value.
+    // A fresh result is discarded if an entry turns out to be out of range, so the index can be
+    // checked while it is used. The checked copy below then finds the entry for the error message.
     if let (Some(direct), Some(_)) = (direct, base)
         && direct.reads_index_once()
         && direct.run(&IndexReader::Raw(index.values))?
@@ -220,14 +228,14 @@ fn scatter(call: &RowScatter<'_>, index: Index<'_>) -> Result<()> {
     }
 }
 
-/// Whether some places have most of the entries, so that caches hold these places. (1M rows of 256 bytes whose
-/// places follow Zipf's law: 12 ms directly, 14 by place.)
+/// Returns whether a few places have most of the entries, so that caches hold these places. (1M
+/// rows of 256 bytes whose places follow Zipf's law: 12 ms directly, 14 ms by place.)
 fn is_uneven(index: &IndexReader<'_>, places: usize) -> bool {
     let sampled = index.sample(SAMPLES, places);
     sampled.chunk_by(|a, b| a == b).count() <= sampled.len() / 2
 }
 
-/// Entries that are sampled to find how they are distributed.
+/// The number of entries that [`is_uneven`] samples.
 const SAMPLES: usize = 256;
 
 /// The arguments of a scatter of rows without the index, checked by [`RowScatter::expect_sound`].
@@ -237,16 +245,17 @@ struct RowScatter<'a> {
     base: Option<Src<'a>>,
     axis: usize,
     updates: Src<'a>,
-    /// The row of updates of each entry, if that is not the row of the entry's number.
+    /// The number of the row of updates of each entry. `None` if it is the number of the entry.
     selected: Option<&'a [i64]>,
     combine: Combine,
 }
 
 impl<'a> RowScatter<'a> {
-    /// Checks what the `unsafe` blocks of every strategy rely on: base, updates and index lie apart from
-    /// the destination; base and updates have elements of its size, and of its dtype if they are reduced;
-    /// the base has its shape, the updates do off the axis; the index is a vector of integers. That there
-    /// are as many updates as entries was checked before.
+    /// Panics unless everything holds that the `unsafe` blocks of every strategy rely on. Base,
+    /// updates and index don't overlap the destination. Base and updates have its element size, and
+    /// its dtype if they are reduced. The base has its shape, and so have the updates without the
+    /// axis. The index is 0-D or 1-D and has integers. The callers check the number of rows of the
+    /// updates.
     #[inline]
     fn expect_sound(&self, index: &Index<'_>) {
         let RowScatter { dst, base, axis, updates, combine, .. } = self;
@@ -266,23 +275,24 @@ impl<'a> RowScatter<'a> {
         assert!(vector, "an index of integers");
     }
 
-    /// The layouts of destination, old values and updates.
+    /// Returns the layouts of destination, old values and updates.
     fn layouts(&self) -> [&'a Layout; 3] {
         let old = self.base.unwrap_or(self.dst.as_src());
         [self.dst.layout(), old.layout(), self.updates.layout()]
     }
 
-    /// A walk over the elements of a row of all three.
+    /// Returns a walk over the elements of a row of all three.
     fn rows(&self) -> Walk<3> {
         Walk::of_rows(self.layouts(), self.axis)
     }
 
-    /// The strides from row to row of all three.
+    /// Returns the distance in bytes from one row to the next for all three.
     fn steps(&self) -> [isize; 3] {
         self.layouts().map(|layout| layout.strides()[self.axis])
     }
 
-    /// Whether direct writes are possible and fast for these entries. If so, the destination is not empty.
+    /// Returns whether the direct strategy is possible and the faster one for these entries. It is
+    /// never chosen for an empty destination.
     fn suits(&self, direct: &Direct<'_>, index: &IndexReader<'_>) -> bool {
         let row = direct.row_len() * self.dst.same_size(&self.updates);
         let (places, entries) = (self.dst.layout().shape()[self.axis], index.len());

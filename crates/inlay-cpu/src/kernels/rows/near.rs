@@ -1,8 +1,9 @@
-//! Contiguous rows, reduced place by place: one loop goes from place to place and accumulates in registers.
+//! Reduces contiguous rows place by place, in one loop over all places that accumulates in
+//! registers.
 //!
-//! The loop has no calls, so there are few instructions between the loads of two rows, and the CPU executes
-//! loads of more rows at a time. (1M rows of 64 `f32` into 100k on two threads: 15 ms, with a call for each
-//! place 20.)
+//! The loop has no calls, so there are few instructions between the loads of two rows, and the CPU
+//! can have loads of more rows in flight. (1M rows of 64 `f32` into 100k on two threads: 15 ms, 20
+//! ms with a call for each place.)
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -15,26 +16,27 @@ use crate::stream;
 use crate::tuning::STREAM;
 use crate::walk::Run;
 
-/// The number of elements of a row is a multiple of this.
+/// The number of elements of a run must be a multiple of this.
 const LEAST: usize = 16;
 
 /// A scatter of contiguous rows.
 pub(super) struct Near<'a> {
     call: &'a RowScatter<'a>,
     steps: [isize; 3],
-    /// Entries grouped by place, and where the groups end.
+    /// The entries grouped by place, and where each group ends.
     order: &'a [u32],
     ends: &'a [u32],
-    /// The places of the entries, if not every place has a group.
+    /// The place of each entry, if not every place has a group.
     named: Option<&'a [i64]>,
     include_self: bool,
-    /// Whether results are written by non-temporal stores. The rows that are read would evict them from the
-    /// caches anyway. (25 MB out of 256 MB: 11.5 ms instead of 14.)
+    /// Whether results are written by non-temporal stores. The rows that are read would evict the
+    /// results from the caches anyway. (A result of 25 MB from 256 MB of updates: 11.5 ms instead
+    /// of 14.)
     streams: bool,
 }
 
 impl<'a> Near<'a> {
-    /// `None` if there are too many entries for 32-bit numbers.
+    /// Returns `None` if there are too many entries for 32-bit numbers.
     pub(super) fn new(
         call: &'a RowScatter<'a>,
         groups: &'a Groups,
@@ -55,21 +57,23 @@ impl<'a> Near<'a> {
         })
     }
 
-    /// Whether [`Near::reduce`] takes a run.
+    /// Returns whether [`Near::reduce`] supports a run.
     pub(super) fn fits<T: Copy, R: Reducer<T>>(&self, run: &Run<3>) -> bool {
         let near = |n: usize| run.strides[n] == size_of::<T>() as isize;
-        // Old values that are not used may have any stride: in a gradient they are one zero for all.
+        // Old values that are not used may have any stride. In a gradient they are one zero that is
+        // broadcast.
         let near = near(0) && near(2) && (near(1) || !self.include_self);
         let converts = size_of::<R::Acc>() != size_of::<T>();
         near && run.len.is_multiple_of(LEAST) && (arch::widens_halves() || !converts)
     }
 
-    /// Reduces a run of the rows of some groups. `keep` is called with the place of each empty group.
+    /// Reduces a run of the rows of some groups. `keep` is called with the place of each empty
+    /// group.
     ///
     /// # Safety
-    /// The run lies inside of the rows, and [`Near::fits`] takes it. The call was checked by
-    /// `RowScatter::expect_sound`, the groups are those of its entries, and no other thread has their places
-    /// in this run.
+    /// The run lies inside of the rows, and [`Near::fits`] returns true for it.
+    /// `RowScatter::expect_sound` has checked the call, the groups are those of its entries, and no
+    /// other thread has their places in this run.
     pub(super) unsafe fn reduce<T: Copy, R: Reducer<T>>(
         &self,
         run: &Run<3>,
@@ -82,10 +86,10 @@ impl<'a> Near<'a> {
         stream::fence();
     }
 
-    /// `LANES` elements of a place at a time.
+    /// [`Near::reduce`] with `LANES` elements of a place at a time.
     ///
     /// # Safety
-    /// As for [`Near::reduce`]. The run is a multiple of `LANES`.
+    /// As for [`Near::reduce`]. The length of the run is a multiple of `LANES`.
     #[inline(always)]
     unsafe fn reduce_by<T: Copy, R: Reducer<T>, const LANES: usize>(
         &self,
@@ -100,7 +104,8 @@ impl<'a> Near<'a> {
         let (ahead, last) = (rows_ahead(bytes), order.len().saturating_sub(1));
         let old = call.base.unwrap_or(call.dst.as_src());
         let mut end = if groups.start == 0 { 0 } else { ends[groups.start - 1] as usize };
-        // SAFETY: the caller's promise: runs lie inside of the rows, places and entries inside of their axes.
+        // SAFETY: the caller's promise: the run lies inside of the rows, and places and entries lie
+        // inside of their axes.
         unsafe {
             let (to, old, from) = (
                 call.dst.origin().offset(run.offsets[0]),
@@ -167,7 +172,7 @@ impl<T: Copy, R: Reducer<T>, K: Fn(usize)> Loop for Reduction<'_, T, R, K> {
         };
         // SAFETY: the caller's promise.
         unsafe {
-            // Half of the registers accumulate, if rows are that long.
+            // Accumulators use half of the vector registers if the run is long enough.
             if size_of::<R::Acc>() <= 4 && fits(64) {
                 near.reduce_by::<T, R, 64>(simd, run, groups, keep);
             } else if size_of::<R::Acc>() == 8 && fits(32) {

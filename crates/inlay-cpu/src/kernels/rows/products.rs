@@ -1,7 +1,9 @@
-//! The gradient of the factors of a product: the gradient of the product times all other factors.
+//! The gradients of the factors of a product. The gradient of a factor is the gradient of the
+//! product times all other factors.
 //!
-//! Nothing is divided. The product of the others is the product of the factors before times the product of the
-//! factors after, in twice the precision.
+//! There is no division, so factors may be 0. The product of the other factors is the product of
+//! the factors before it times the product of the factors after it, computed in twice the precision
+//! if there is such a type.
 
 use std::mem::MaybeUninit;
 
@@ -20,22 +22,24 @@ use crate::view::Target;
 use crate::walk::{Run, Walk};
 use crate::{Dst, Src, threads};
 
-/// Products of the factors before that are kept on the stack, in the first-level cache. If a place has more
-/// factors than this, they are kept in a scratch buffer with an element for every factor.
+/// The number of partial products that are stored on the stack, in the first-level cache. If a
+/// place has more factors than this, its partial products are stored in a scratch buffer with an
+/// element for every factor.
 const KEPT: usize = 2048;
 
-/// Elements of a row that are multiplied at a time.
+/// The most elements of a row that are multiplied at a time.
 const LANES: usize = 64;
 
-/// A number, and the type of twice its precision if there is one.
+/// A number type, and the type in which its products are computed: one of twice the precision,
+/// except for `f64` and `Complex64`.
 trait Precise: Number {
     type Wide: Plain + std::ops::Mul<Output = Self::Wide>;
     const ONE: Self::Wide;
     fn up(self) -> Self::Wide;
     fn down(wide: Self::Wide) -> Self;
-    /// `0 + a * b`, as the recurrence of `scan_rows` computes it.
+    /// Returns `0 + a * b`, as the recurrence of `scan_rows` computes it.
     fn times(a: Self::Wide, b: Self::Wide) -> Self::Wide;
-    /// `a` times the conjugate of `b`.
+    /// Returns `a` times the conjugate of `b`.
     fn times_conjugate(a: Self::Wide, b: Self::Wide) -> Self::Wide;
 }
 
@@ -67,10 +71,10 @@ precise!(
         |x| x, |x| x, |x: Complex64| x.conj();
 );
 
-/// The gradient of a product, its factors, and a walk over the rows of the destination, the factors, the gradient
-/// and the first factors.
+/// The arguments of a call: the destination, the factors, the gradient of the product and the first
+/// factors, with a walk over the rows of all four, and the entries grouped by place.
 struct Factors<'a> {
-    /// The first one is the destination, through which is also written.
+    /// Destination, factors, gradient and first factors. The destination is also written.
     sources: [Src<'a>; 4],
     rows: Walk<4>,
     steps: [isize; 4],
@@ -79,15 +83,17 @@ struct Factors<'a> {
     entries: usize,
 }
 
-/// `dst[i] = g[index[i]]` times the conjugate of the product of all `x[j]` with `j != i` that name
-/// the same place, and of what `first` has there; along `axis`, for floats and complex numbers.
+/// `dst[i] = g[index[i]]` times the conjugate of a product, along `axis`. The product is that of
+/// all `x[j]` with `j != i` and `index[j] == index[i]`, and of `first[index[i]]` if `first` is
+/// given. For floats and complex numbers.
 ///
 /// # Errors
 /// No memory for the scratch buffers.
 ///
 /// # Panics
-/// When the views don't fit together in shape or dtype, when `dst` overlaps a source, or when the positions were
-/// checked for an axis larger than that of `g`.
+/// When the views don't fit together in shape or dtype, when `dst` overlaps a source, when the
+/// dtype is neither float nor complex, or when the positions were checked for an axis larger than
+/// that of `g`.
 pub fn products_of_others(
     dst: Dst<'_>,
     g: Src<'_>,
@@ -106,7 +112,8 @@ pub fn products_of_others(
         else unreachable!("inference refuses gradients of {}", dst.dtype()))
 }
 
-/// `dst = g` times the conjugate of the product of all `x[i]` that name the place, along `axis`.
+/// `dst[p] = g[p]` times the conjugate of the product of all `x[i]` with `index[i] == p`, along
+/// `axis`.
 ///
 /// # Errors
 /// No memory for the groups.
@@ -151,21 +158,22 @@ impl<'a> Factors<'a> {
         let [_, entries, places, others] = layouts.map(|layout| layout.shape()[axis]);
         assert_eq!(index.values().len(), entries, "a place for each row");
         index.expect_within(places);
-        assert_eq!(places, others, "as many places");
+        assert_eq!(places, others, "g and first have equally many places");
         let mut groups = Groups::with_capacity(entries, places, false)?;
         groups.fill_from(index, |entry| entry);
         Ok(Factors { sources, rows, steps, index, groups, entries })
     }
 
-    /// Whether elements are multiplied one by one, because they lie further apart than rows do or a row has
-    /// one.
+    /// Returns whether elements are multiplied one at a time, because the elements of a row are
+    /// further apart in memory than the rows, or a row has one element.
     fn is_narrow(&self) -> bool {
         let apart = self.rows.run_strides()[1].unsigned_abs() > self.steps[1].unsigned_abs();
         apart || self.rows.run_len() == 1
     }
 
-    /// Calls `visit` with the elements of every group that are multiplied at a time: their run, their place and
-    /// its entries. No two calls have the same elements and place.
+    /// Splits the rows of every group into runs that are multiplied at a time, and calls `visit`
+    /// with each run, its place and the entries of the place. No two calls have both the same
+    /// elements and the same place.
     fn each<T: Precise, const LANES: usize>(
         &self,
         visit: impl Fn(&Run<4>, usize, Members<'_>) + Sync,
@@ -195,7 +203,7 @@ impl<'a> Factors<'a> {
         });
     }
 
-    /// The address of a run's first element in a row of a source, and its stride.
+    /// Returns the address of a run's first element in a row of the source `which`, and its stride.
     fn at(&self, which: usize, run: &Run<4>, row: usize) -> (*const u8, isize) {
         let by = run.offsets[which] + row as isize * self.steps[which];
         (self.sources[which].origin().wrapping_offset(by), run.strides[which])
@@ -211,16 +219,17 @@ impl<'a> Factors<'a> {
             let (n, count) = (run.len, members.len());
             let mut kept = [MaybeUninit::<T::Wide>::uninit(); KEPT];
             let kept = kept.as_mut_ptr().cast::<T::Wide>();
-            // What does not fit on the stack is kept at the number of its entry and element.
+            // Partial products that don't fit on the stack are stored by the numbers of their entry
+            // and element.
             let kept = |k: usize| match count > KEPT {
                 true => spare.get().wrapping_add(members.get(k) * width + run.position),
                 false => kept.wrapping_add(k * n),
             };
             let mut product = [T::ONE; LANES];
-            // SAFETY: `Factors::new` and its callers have checked dtypes, shapes, positions and overlap. The
-            // walk keeps the run inside of the rows; the place and the entries lie inside of their axes.
-            // There is room for `n` products of each entry, which are written before they are read. No
-            // other thread has these elements.
+            // SAFETY: `Factors::new` and its callers have checked dtypes, shapes, positions and
+            // overlap. The walk keeps the run inside of the rows, and the place and the entries lie
+            // inside of their axes. There is room for `n` products of each entry, which are written
+            // before they are read. No other thread has these elements.
             unsafe {
                 if own {
                     let (from, stride) = self.at(3, run, place);

@@ -1,5 +1,5 @@
-//! Small scatters of contiguous rows. They are written at once, because any preparation would take longer than
-//! the writes.
+//! Small scatters of contiguous rows. They have no preparation such as walks and scratch buffers,
+//! which would take longer than the writes.
 
 use inlay_core::Combine;
 
@@ -8,12 +8,12 @@ use crate::kernels::positions::{FEW_ENTRIES, read_few};
 use crate::kernels::reducer::{Reducer, dispatch_reduce, joins_in_place};
 use crate::number::dispatch_width;
 
-/// Up to so many bytes of destination and updates, a scatter is small. (A whole call of 4 rows into 8 x 8
-/// `f32` takes 340 ns instead of 600. At 4 KiB both ways take the same time.)
+/// A scatter is small if destination and updates have at most this many bytes each. (A whole call
+/// of 4 rows into 8 x 8 `f32` takes 340 ns instead of 600. At 4 KiB both take the same time.)
 const SMALL: usize = 2 << 10;
 
-/// Does a small scatter. Returns false if it is not small, or if an entry is out of range; then nothing was
-/// written.
+/// Does a small scatter. Returns false, and writes nothing, if it is not small or an entry is out
+/// of range.
 pub(super) fn scatter(call: &RowScatter<'_>, index: &Index<'_>) -> bool {
     let RowScatter { dst, base, axis, updates, combine, .. } = *call;
     let (shape, size) = (dst.layout().shape(), dst.dtype().size());
@@ -25,7 +25,7 @@ pub(super) fn scatter(call: &RowScatter<'_>, index: &Index<'_>) -> bool {
         && shape[..axis].iter().all(|&outer| outer == 1)
         && dst.layout().is_contiguous(size)
         && base.is_none_or(|base| base.layout().is_contiguous(size));
-    // Updates are one value for all elements, as in a fill, or contiguous.
+    // Updates must be contiguous, or one value that is broadcast to all elements, as in a fill.
     let fill =
         combine == Combine::Assign && updates.layout().strides().iter().all(|&step| step == 0);
     if !suits
@@ -41,10 +41,11 @@ pub(super) fn scatter(call: &RowScatter<'_>, index: &Index<'_>) -> bool {
     if row == 0 {
         return true;
     }
-    // SAFETY: what is not one value is contiguous, so that row `i` begins after `i` rows. `read_few` has
-    // checked that places are below the number of rows. `RowScatter::expect_sound` has checked that base
-    // and updates lie apart from the destination and have its element size and shape, and its dtype if
-    // they are reduced; its caller, that there is a row of updates for each entry.
+    // SAFETY: all views are contiguous, except updates that are one broadcast value. So row `i`
+    // begins after `i` rows. `read_few` has checked that places are below the number of rows.
+    // `RowScatter::expect_sound` has checked that base and updates don't overlap the destination,
+    // and have its element size, its shape and, if they are reduced, its dtype. Its caller has
+    // checked that there is a row of updates for each entry.
     unsafe {
         if let Some(base) = base {
             dst.origin().copy_from_nonoverlapping(base.origin(), bytes);
@@ -69,7 +70,7 @@ pub(super) fn scatter(call: &RowScatter<'_>, index: &Index<'_>) -> bool {
 /// Writes one value to all elements of a row.
 ///
 /// # Safety
-/// The row has `len` elements of the width of `W`, and the value is one.
+/// `len` elements of the size of `W` can be written at `to`, and one can be read at `from`.
 unsafe fn fill_row<W: Copy>(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -80,10 +81,10 @@ unsafe fn fill_row<W: Copy>(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// Reduces a row into another, element by element.
+/// Reduces the row at `from` into the row at `to`, element by element.
 ///
 /// # Safety
-/// Both have `len` elements of `T`, and lie apart.
+/// Both rows have `len` elements of type `T`, and they don't overlap.
 unsafe fn merge<T: Copy, R: Reducer<T>>(to: *mut u8, from: *const u8, len: usize) {
     let (to, from) = (to.cast::<T>(), from.cast::<T>());
     for k in 0..len {

@@ -8,18 +8,18 @@ use super::write::Note;
 use crate::kernels::listing::List;
 use crate::kernels::reducer::{Reducer, prefetch};
 
-/// Assigns; the last entry of a place wins. Values of places that other threads own are written to a dummy
-/// variable, which is faster than a list: 10M values into 1M take 0.8 of the time. Returns false if a value is
-/// negative or out of range.
+/// Assigns each entry of a block to its place. The last entry of a place wins. Entries whose places
+/// other threads own are written to a dummy variable, which is faster than a list. (10M values into
+/// 1M: 0.8 of the time.) Returns false if an index value is negative or out of range.
 ///
-/// Each index value is loaded once, by [`Values::get`], so what is compared with the range is what is used, even
-/// if another thread changes the index.
+/// [`Values::get`] loads each index value once, so the value that is compared with the range is the
+/// value that is used, even if another thread changes the index.
 ///
 /// [`Values::get`]: crate::kernels::listing::Values::get
 ///
 /// # Safety
-/// The task lies inside of the call's views, whose rows are contiguous single values, and no other thread
-/// has its places.
+/// The task lies inside of the call's views, whose rows are contiguous single values, and no other
+/// thread has its places.
 pub(super) unsafe fn assign_values<W: Copy>(
     direct: &Direct<'_>,
     task: &Task<'_>,
@@ -32,7 +32,8 @@ pub(super) unsafe fn assign_values<W: Copy>(
         let (to, from) = (to.cast::<W>(), from.cast::<W>());
         let (first, count) = (task.own.start as u64, task.own.len() as u64);
         let mut aside = MaybeUninit::<W>::uninit();
-        // The compiler must not see that nobody reads it: it would skip the write by a branch.
+        // If the compiler saw that nobody reads the dummy variable, it would skip the write by a
+        // branch.
         let aside = black_box(aside.as_mut_ptr());
         let mut largest = 0;
         for k in 0..task.values.len() {
@@ -46,11 +47,11 @@ pub(super) unsafe fn assign_values<W: Copy>(
     }
 }
 
-/// Reduces all entries of a block into their places, if one thread has all places and no value is negative or
-/// out of range. Otherwise it writes nothing and returns false.
+/// Reduces all entries of a block into their places, if this thread owns all places and no index
+/// value is negative or out of range. Otherwise it writes nothing and returns false.
 ///
 /// # Safety
-/// As for [`assign_values`]; the words are those of the range.
+/// As for [`assign_values`]; `words` are the notes of the range.
 pub(super) unsafe fn join_all<T: Copy, R: Reducer<T>, N: Note>(
     direct: &Direct<'_>,
     task: &Task<'_>,
@@ -61,12 +62,12 @@ pub(super) unsafe fn join_all<T: Copy, R: Reducer<T>, N: Note>(
         return false;
     }
     let Some(places) = list.all_places(task.values, direct.places()) else { return false };
-    // SAFETY: the caller's promise; `all_places` has checked the places, which are private.
+    // SAFETY: the caller's promise; `all_places` has checked the places, which are a private copy.
     unsafe {
         let (to, from) = direct.origins(task);
         let last = places.len().saturating_sub(1);
         for (k, &place) in places.iter().enumerate() {
-            // With notes the prefetch takes more time than it saves.
+            // With notes, prefetching takes more time than it saves.
             if N::NOTHING {
                 let next = places[(k + AHEAD).min(last)] as usize;
                 prefetch(to.cast::<T>().wrapping_add(next).cast(), 1);
@@ -78,17 +79,17 @@ pub(super) unsafe fn join_all<T: Copy, R: Reducer<T>, N: Note>(
     true
 }
 
-/// Reduces values that are listed beside their places.
+/// Reduces updates that are listed beside their places.
 ///
 /// # Safety
-/// As for [`join_all`]; every word is a `T`, which has the same size.
+/// As for [`join_all`]; the list was filled with words, and every word is a `T`.
 pub(super) unsafe fn join_words<T: Copy, R: Reducer<T>, N: Note>(
     direct: &Direct<'_>,
     task: &Task<'_>,
     list: &List,
     words: &mut [u32],
 ) {
-    assert_eq!(size_of::<T>(), size_of::<u32>(), "a word");
+    assert_eq!(size_of::<T>(), size_of::<u32>(), "an update is a 32-bit word");
     // SAFETY: the caller's promise; `List` keeps places inside of the range.
     unsafe {
         let (to, _) = direct.origins(task);
@@ -99,8 +100,11 @@ pub(super) unsafe fn join_words<T: Copy, R: Reducer<T>, N: Note>(
     }
 }
 
+/// Reduces a value into a place.
+///
 /// # Safety
-/// The place is one of the range that begins at `to` and has the words.
+/// `to` is the address of the first place of a range, `words` are its notes, and `place` is one of
+/// its places.
 #[inline(always)]
 unsafe fn join_one<T: Copy, R: Reducer<T>, N: Note>(
     to: *mut T,

@@ -1,4 +1,5 @@
-//! Loops that write the listed entries of a block, for rows of any length, and that divide sums into means.
+//! Loops that write the listed entries of a block, for rows of any length, and that divide sums to
+//! get means.
 
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
@@ -11,22 +12,24 @@ use crate::kernels::copy::move_run;
 use crate::kernels::listing::List;
 use crate::kernels::reducer::Reducer;
 
-/// Elements that are reduced at a time in contiguous rows of as many; in longer rows it is twice as many. The
-/// number is known at compile time, so that the loop becomes vectors. (500k rows of 8 `f32` into 50k: 0.9 ms
-/// instead of 1.9. With 8 at a time, `amax` in longer rows would not become vectors.)
+/// The number of elements that are reduced at a time in contiguous rows of this length. In longer
+/// rows twice as many are reduced at a time. The number is a constant, so that the compiler
+/// vectorizes the loop. (500k rows of 8 `f32` into 50k: 0.9 ms instead of 1.9. With 8 at a time,
+/// the compiler would not vectorize `amax` in longer rows.)
 const NEAR: usize = 8;
 
-/// Bytes of a contiguous row that are copied at a time, if its length is a multiple of this.
+/// Contiguous rows whose length is a multiple of this many bytes are copied in chunks of this size.
 const CHUNK: usize = 32;
 
-/// Notes about places: whether a place's value takes part in the reduction.
+/// Notes about places, which tell whether the current value of a place takes part in the reduction.
 pub(super) trait Note {
-    /// Whether nothing is noted.
+    /// Whether there are no notes, because every value takes part.
     const NOTHING: bool = false;
-    /// Whether the place's value takes part, which it does from now on.
+    /// Returns whether the current value of the place takes part, and notes that it does from now
+    /// on.
     ///
     /// # Safety
-    /// The words are those of a range that has the place.
+    /// `words` are the notes of a range of places, and `place` is one of them.
     unsafe fn takes_part(words: &mut [u32], place: usize) -> bool;
 }
 
@@ -69,12 +72,14 @@ impl Note for Counted {
     }
 }
 
-/// How many entries one overflow of a [`Counted`] byte stands for.
+/// The number of entries that one overflow of a [`Counted`] byte stands for. The byte goes from 255
+/// to 1, because 0 would mean that the place has no value yet.
 const SPILLED: usize = 254;
 
-/// Words for the counts of `places`, of which `entries` name some. Counts are `u8`, so four times as many fit
-/// into the cache as with `u32`. The last word is the number of overflows, and the places that overflowed are
-/// listed before it, backwards. (10M values into 1M: 0.85 of the time.)
+/// Returns how many words the counts of `places` take, if the index has `entries`. Counts are `u8`,
+/// so four times as many fit into the cache as with `u32`. The last word is the number of
+/// overflows, and the places that overflowed are listed before it, in reverse order. (10M values
+/// into 1M: 0.85 of the time.)
 pub(super) fn words_of_counts(places: usize, entries: usize) -> usize {
     places.div_ceil(size_of::<u32>()) + entries / SPILLED + 1
 }
@@ -89,20 +94,22 @@ fn spill(words: &mut [u32], place: usize) {
     }
 }
 
-/// The counts of places without overflows, and the places that overflowed, sorted.
+/// Returns the `u8` count of each place, and the sorted list of the places that overflowed, once
+/// for each overflow.
 fn counts(words: &mut [u32], places: usize) -> (&[u8], &[u32]) {
     let Some((spilled, before)) = words.split_last_mut() else { return (&[], &[]) };
     let (bytes, aside) = before.split_at_mut(before.len() - *spilled as usize);
     aside.sort_unstable();
-    // SAFETY: a word is four initialized bytes.
+    // SAFETY: each word is four initialized bytes.
     let bytes = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<u8>(), 4 * bytes.len()) };
     (&bytes[..places], aside)
 }
 
-/// Assigns; the last entry of a place wins.
+/// Assigns each listed entry to its place. The last entry of a place wins.
 ///
 /// # Safety
-/// The task and what is listed lie inside of the call's views, and no other thread has its elements and places.
+/// The task and the listed places and entries lie inside of the call's views, and no other thread
+/// has these places and elements.
 pub(super) unsafe fn assign<W: Copy>(
     direct: &Direct<'_>,
     task: &Task<'_>,
@@ -132,10 +139,10 @@ pub(super) unsafe fn assign<W: Copy>(
     }
 }
 
-/// Reduces each entry into its place.
+/// Reduces each listed entry into its place.
 ///
 /// # Safety
-/// As for [`assign`]; the words are those of the range.
+/// As for [`assign`]; `words` are the notes of the range.
 pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
     direct: &Direct<'_>,
     task: &Task<'_>,
@@ -176,8 +183,8 @@ pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
     }
 }
 
-/// [`join_rows`] as a loop that is compiled per level. 64-bit integers have some vector instructions only
-/// above the portable one.
+/// [`join_rows`] as a loop that is compiled per level. Some vector instructions for 64-bit integers
+/// exist only above the portable level.
 struct JoinRows<'a, T, R, N> {
     direct: &'a Direct<'a>,
     task: &'a Task<'a>,
@@ -196,7 +203,8 @@ impl<T: Copy, R: Reducer<T>, N: Note> Loop for JoinRows<'_, T, R, N> {
     }
 }
 
-/// Reduces each entry into its place, in contiguous rows of [`NEAR`] elements or a multiple of twice as many.
+/// Reduces each listed entry into its place. Rows are contiguous and have [`NEAR`] elements, or a
+/// multiple of twice as many.
 ///
 /// # Safety
 /// As for [`join`].
@@ -228,7 +236,7 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
 /// Reduces a contiguous row into its place, `K` elements at a time.
 ///
 /// # Safety
-/// `len`, a multiple of `K`, elements can be read and written at `to`, and read at `from`.
+/// `len` elements, a multiple of `K`, can be read and written at `to`, and read at `from`.
 #[inline(always)]
 unsafe fn join_near<T: Copy, R: Reducer<T>, const K: usize>(
     to: *mut u8,
@@ -240,8 +248,8 @@ unsafe fn join_near<T: Copy, R: Reducer<T>, const K: usize>(
     unsafe {
         let to = |k: usize| to.cast::<T>().add(k).cast::<[T; K]>();
         let row = |k: usize| from.cast::<T>().add(k).cast::<[T; K]>().read_unaligned();
-        // Two loops: with a branch inside of one loop, the compiler keeps the result in memory. (Means of rows
-        // of 64 `f32`: 23 ms instead of 43.)
+        // There are two loops: with a branch inside of one loop, the compiler keeps the result in
+        // memory. (Means of rows of 64 `f32`: 23 ms instead of 43.)
         if !takes_part {
             (0..len).step_by(K).for_each(|k| to(k).write_unaligned(row(k).map(R::alone)));
             return;
@@ -281,7 +289,7 @@ pub(super) unsafe fn divide<T: Copy, R: Reducer<T>>(
     }
 }
 
-/// [`divide`] for places from `first` on.
+/// [`divide`] for consecutive places, the first of which is `first`, with their counts.
 ///
 /// # Safety
 /// As for [`join`].
@@ -301,8 +309,8 @@ unsafe fn divide_from<T: Copy, R: Reducer<T>>(
         let to = direct.origins(task).0.offset(first as isize * direct.steps[0]);
         let mean = |sum: T, count: u32| R::finish(R::widen(sum), count as usize);
         let one = |to: *mut T, count: u32| to.write_unaligned(mean(to.read_unaligned(), count));
-        // Contiguous elements have loops of their own, which become vectors. Without them, means of 64 x 5000
-        // rows of 16 `f32` take 1.3 times as long.
+        // Contiguous elements have separate loops, which the compiler vectorizes. Without them,
+        // means of 64 x 5000 rows of 16 `f32` take 1.3 times as long.
         if run.len == 1 && direct.steps[0] == size {
             for (place, count) in counts.enumerate() {
                 let to = to.cast::<T>().add(place);
