@@ -1,4 +1,4 @@
-//! The objects of a call as the values that its declaration asks for.
+//! Conversion of Python objects to the values that the declaration of an operation asks for.
 
 use std::borrow::Cow;
 
@@ -13,16 +13,20 @@ use super::Object;
 use crate::convert::{Arg, Call};
 use crate::{device, dtype};
 
-/// Arguments of the operation that has the most.
+/// The largest number of arguments of an operation. `entry::register` checks it.
 pub(super) const MOST: usize = 8;
 
-/// The values of the arguments up to the last that is given.
+/// The values of the arguments, up to the last one that is given.
 pub(super) type Values<'a> = SmallVec<[Value<'a>; MOST]>;
 
-/// Converts the arguments into `values`: first those that are no tensors, since their conversion may run
-/// any Python code; then the tensors. Gives how many elements the call works on.
+/// Converts the arguments into `values`, and returns the number of elements that the call
+/// processes.
 ///
-/// The values are written where they stay: moving bytes that were just stored stalls on store forwarding.
+/// Tensors are converted last, because the conversion of other arguments may run arbitrary Python
+/// code.
+///
+/// `values` is an out parameter, because moving bytes that were just stored stalls on store
+/// forwarding.
 pub(super) fn values<'a, 'py>(
     call: &mut Call<'py>,
     operation: &'static Operation,
@@ -38,7 +42,7 @@ pub(super) fn values<'a, 'py>(
             _ => Value::Absent,
         });
     }
-    // Where only required arguments are given, none lacks its companion.
+    // Advice concerns arguments with defaults, so a call with only required arguments skips it.
     let last = objects.len().checked_sub(1).map(|last| &operation.arguments[last]);
     if let Some(advice) = &operation.advice
         && last.is_some_and(|last| last.default.is_some())
@@ -59,12 +63,14 @@ pub(super) fn values<'a, 'py>(
     Ok(size(operation, values))
 }
 
-/// Puts a tensor into its place, where nothing was that has to be dropped.
+/// Stores a tensor as value `k`. The old value is `Value::Absent`, which owns nothing, so dropping
+/// it is skipped.
 #[inline(always)]
 fn put<'a>(values: &mut Values<'a>, k: usize, tensor: Arg<'a>) {
     std::mem::forget(std::mem::replace(&mut values[k], Value::Tensor(tensor)));
 }
 
+/// Converts the arguments that are tensors or lists of tensors.
 fn tensors<'a, 'py>(
     call: &mut Call<'py>,
     operation: &'static Operation,
@@ -103,8 +109,8 @@ fn tensors<'a, 'py>(
     Ok(())
 }
 
-/// Two tensors of one dtype, the second of which is the next argument: a plain number or list beside a
-/// tensor or array takes its dtype.
+/// Converts the two operands `k` and `k + 1`. If one of them is a Python number or list and the
+/// other is a tensor or array, the number or list takes the dtype of the other.
 fn operands<'a, 'py>(
     call: &mut Call<'py>,
     operation: &'static Operation,
@@ -130,7 +136,7 @@ fn operands<'a, 'py>(
     Ok(())
 }
 
-/// A list of tensors, each brought in by `bring`.
+/// Converts a list of tensors. `bring` converts each item.
 fn list<'a, 'py>(
     call: &mut Call<'py>,
     arg: &'static str,
@@ -146,7 +152,7 @@ fn list<'a, 'py>(
     tensors.collect::<PyResult<Vec<_>>>().map(Value::Tensors)
 }
 
-/// The value of an argument that is no tensor.
+/// Converts an argument that is not a tensor.
 fn attribute<'py>(
     call: &mut Call<'py>,
     arg: &'static str,
@@ -174,7 +180,8 @@ fn attribute<'py>(
     })
 }
 
-/// The reduction of a name, or `None` for `other`.
+/// Converts the name of a reduction. `other`, unless empty, is one more name, for which the result
+/// is `None`.
 fn reduce<'py>(
     call: &Call<'py>,
     arg: &'static str,
@@ -192,6 +199,7 @@ fn reduce<'py>(
     Ok(found)
 }
 
+/// Converts an axis or a list of axes.
 fn axes<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Bounds> {
     if object.is_exact_instance_of::<PyInt>() {
         return Ok(Bounds::One(call.integer(arg, object)?));
@@ -203,6 +211,7 @@ fn axes<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> Py
     })
 }
 
+/// Converts a slice bound, or a list of slice bounds whose items may be `None`.
 fn bounds<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Bounds> {
     if !Call::is_list(object) {
         return Ok(Bounds::One(call.bound(arg, object)?));
@@ -215,8 +224,8 @@ fn bounds<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> 
     Ok(Bounds::List(items))
 }
 
-/// How many elements a call works on at the most: those of its largest tensor, or of the shape that it
-/// makes. A view costs nothing.
+/// Returns an upper estimate of the number of elements that a call processes: the elements of its
+/// largest tensor argument or of the shape that it creates. It is 0 for a view.
 fn size(operation: &Operation, given: &[Value<'_>]) -> usize {
     if operation.returns == Returns::View {
         return 0;
@@ -242,7 +251,7 @@ fn size(operation: &Operation, given: &[Value<'_>]) -> usize {
             _ => {}
         }
     }
-    // A number of columns that is left out is that of the rows.
+    // If the number of columns is left out, it equals the number of rows (`tril_indices`).
     let columns = operation.arguments.get(1).is_some_and(|argument| argument.kind == Kind::Extent);
     if columns && !matches!(given.get(1), Some(Value::Int(_))) {
         made = made.map(|rows| rows.saturating_mul(last));
