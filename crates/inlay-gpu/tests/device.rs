@@ -1,6 +1,6 @@
-//! The device apart from what kernels compute: recycled buffers, errors, a lost device.
+//! Tests of the device itself: recycled buffers, errors, a lost device.
 //!
-//! The tests of a process share its device, and one of them loses it. So they run one at a time.
+//! The tests share the device of the process, and one of them loses it. So they run one at a time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,7 @@ fn line(count: usize, size: usize) -> Layout {
     Layout::contiguous("test", &[count], size).expect("small")
 }
 
-/// A buffer with these words.
+/// Returns a buffer with the given words.
 fn words(values: &[u32]) -> Buffer {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let buffer = Buffer::new(bytes.len()).expect("a device");
@@ -36,7 +36,7 @@ fn view<'a>(buffer: &'a Buffer, layout: &'a Layout) -> View<'a> {
     View { buffer, layout, dtype: DType::U32 }
 }
 
-/// An index into `size` places. The error names the first position that is out of range.
+/// Reads an index into `size` places. The error names the first position that is out of range.
 fn positions(index: &Buffer, size: usize) -> Result<Positions> {
     let layout = line(index.len() / 4, 4);
     let wrong = |at: usize| Error::Device { reason: format!("wrong at {at}") };
@@ -84,7 +84,7 @@ fn what_a_batch_frees_serves_again_in_it() {
         Ok(last)
     });
     assert_eq!(read(&last.expect("copies")).expect("there"), [7; 40_000]);
-    // Two buffers alternate. The other two are the parameters and the status.
+    // Two of the buffers alternate as results. The other two are the parameters and the status.
     assert!(pool_stats().expect("open").made - before.made <= 4);
 }
 
