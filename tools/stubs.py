@@ -2,8 +2,8 @@
 
     python tools/stubs.py [--check]
 
-The script replaces the parts of ``python/inlay/_inlay.pyi`` and ``__init__.py`` between the markers.
-With ``--check`` it writes nothing, and fails if a file is stale.
+The script replaces the parts of ``python/inlay/_inlay.pyi`` and ``__init__.py`` between
+markers. With ``--check`` it writes nothing, and fails if a file is stale.
 """
 
 from __future__ import annotations
