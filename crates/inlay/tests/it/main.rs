@@ -1,4 +1,4 @@
-//! All integration tests, as one binary that is linked once.
+//! All integration tests. They are one binary, so that only one is linked.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod cases;
