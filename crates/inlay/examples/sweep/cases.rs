@@ -95,7 +95,7 @@ pub(crate) fn all() -> Vec<Case> {
         Case {
             threshold: &tuning::NOTED,
             what: "places per entry, sums of rows of 16 bytes into 1M places without old values",
-            strategies: ["directly, with bitmap", "by place"],
+            strategies: ["with state per place", "by place"],
             sizes: 4..=512,
             short: 4,
             level: None,
