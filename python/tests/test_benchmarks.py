@@ -217,10 +217,7 @@ def pair(*passes: list[float]) -> compare.Pair:
         ([[1.1] * 9], "same"),  # not confirmed by new processes
         ([[1.1] * 9, [1.1] * 18, [1.1] * 18, [1.1] * 18], "slower"),
         ([[0.9] * 9, [0.9] * 18, [0.9] * 18, [0.9] * 18], "faster"),
-        (
-            [[1.1] * 9, [1.02] * 18, [1.02] * 18, [1.02] * 18],
-            "same",
-        ),  # the first pass does not count
+        ([[1.1] * 9, [1.02] * 18, [1.02] * 18, [1.02] * 18], "same"),  # pass 1 does not count
         ([[1.1] * 9, [1.1] * 18, [1.0] * 18, [1.1] * 18], "unclear"),  # processes differ
         ([[1.1] * 9, *[[0.8, 0.9, 1.08, 1.1, 1.3, 1.4] * 3] * 3], "unclear"),  # rounds differ
         ([[1.1] * 9, *[[*[1.1] * 16, 9.0, 0.1]] * 3], "slower"),  # two outliers don't hide it

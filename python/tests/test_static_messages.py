@@ -34,7 +34,7 @@ def joined(function: Any) -> int:
 
 
 def check(function: Any, joins: int, *many: tuple[Any, ...]) -> Any:
-    """Checks that a traced function gives the same result, and that its plan joins `joins` steps."""
+    """Checks that a traced function gives the same result, and how many steps its plan joins."""
     traced = inlay.jit(function)
     for values in many:
         args = [inlay.to_tensor(value) for value in values]
