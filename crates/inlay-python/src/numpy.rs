@@ -1,6 +1,6 @@
 //! Conversion between NumPy arrays and tensors over the same memory. The C structs are read
 //! directly, which is faster than attribute lookups.
-#![expect(unsafe_code, reason = "NumPy is reached through its C structs")]
+#![expect(unsafe_code, reason = "NumPy arrays are accessed through C structs")]
 
 use std::ffi::{c_int, c_long};
 use std::ptr::NonNull;

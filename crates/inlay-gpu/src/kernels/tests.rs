@@ -17,9 +17,9 @@ struct Tensor {
 
 impl Tensor {
     fn new(dtype: DType, shape: &[usize]) -> Self {
-        let layout = Layout::contiguous("test", shape, dtype.size()).expect("small");
+        let layout = Layout::contiguous("test", shape, dtype.size()).expect("a small layout");
         let buffer = Buffer::new(layout.numel() * dtype.size()).expect("a device");
-        store(&buffer, &vec![0; buffer.len()]).expect("room");
+        store(&buffer, &vec![0; buffer.len()]).expect("a successful upload");
         Tensor { buffer, layout, dtype }
     }
 
@@ -117,7 +117,7 @@ fn record_all(dtype: DType, make: fn(DType, &[usize]) -> Tensor) -> Result<()> {
     let entries = 16 * (1 << 15) + 1;
     let (long, updates) = (positions(&[entries], 4)?, Tensor::new(dtype, &[entries, 1]));
     let wide = View {
-        layout: &updates.layout.broadcast_to(&[entries, 3]).expect("one"),
+        layout: &updates.layout.broadcast_to(&[entries, 3]).expect("one row broadcasts"),
         ..updates.view()
     };
     for reduce in reduces {

@@ -90,8 +90,8 @@ fn texts_are_equal_by_content() {
 fn the_same_parts_share_a_pipeline_and_others_do_not() {
     let gpu = current().expect("a device");
     let get = |recipe: &Recipe| gpu.pipelines.get(&gpu, recipe);
-    let first = get(&recipe()).expect("valid");
-    assert!(Arc::ptr_eq(&first, &get(&recipe()).expect("valid")));
+    let first = get(&recipe()).expect("a valid kernel");
+    assert!(Arc::ptr_eq(&first, &get(&recipe()).expect("a valid kernel")));
     let others = others();
     let valid: Vec<_> = others.iter().filter_map(|other| get(other).ok()).collect();
     assert!(valid.len() >= 5, "{} of the others compile", valid.len());

@@ -26,8 +26,8 @@ use crate::tensor::PyTensor;
 struct Entry {
     operation: &'static Operation,
     in_place: bool,
-    /// The interned names of the arguments. Most keywords are these same objects, so comparing
-    /// pointers is enough.
+    /// The interned names of the arguments. Most keywords are these same objects, so pointers are
+    /// compared first.
     names: Vec<Py<PyString>>,
     /// The number of arguments that may be passed by position.
     positional: usize,

@@ -11,7 +11,7 @@ use crate::support::run::run;
 /// Checks the files whose number modulo [`SHARDS`] is `rest`.
 fn check_files(rest: usize) {
     let files = case::files();
-    assert!(files.len() > SHARDS, "the files are found");
+    assert!(files.len() > SHARDS, "too few case files were found");
     files.iter().skip(rest).step_by(SHARDS).for_each(|file| check(file));
 }
 

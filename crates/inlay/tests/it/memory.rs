@@ -156,7 +156,10 @@ fn writes_from_many_threads_come_one_at_a_time() {
                 for _ in 0..50 {
                     x.scatter_(&index, &ones, how).unwrap();
                     let seen = x.to_vec::<i64>().unwrap();
-                    assert!(seen.iter().all(|value| *value == seen[0]), "a write half done");
+                    assert!(
+                        seen.iter().all(|value| *value == seen[0]),
+                        "a partial write is visible"
+                    );
                 }
             });
         }

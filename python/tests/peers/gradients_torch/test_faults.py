@@ -247,7 +247,7 @@ def test_complex_products_that_are_scattered() -> None:
     scatter(np.ones(1, complex), [0, 0, 0], u, "mul", True).backward()
     a, b, c = values
     assert grad_list(u) == [(b * c).conjugate(), (a * c).conjugate(), (a * b).conjugate()]
-    # The product in PyTorch, written as multiplications, agrees.
+    # PyTorch's `prod` of the same factors agrees.
     u = torch_leaf(values, torch.complex128)
     u.prod().real.backward()
     assert u.grad.resolve_conj().tolist() == [

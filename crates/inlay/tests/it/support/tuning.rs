@@ -29,7 +29,9 @@ fn lower() {
 
 /// A guard: thresholds are low while it lives.
 #[must_use = "thresholds are low until this is dropped"]
-pub(crate) struct Low(#[expect(dead_code, reason = "held")] Option<RwLockReadGuard<'static, ()>>);
+pub(crate) struct Low(
+    #[expect(dead_code, reason = "held until dropped")] Option<RwLockReadGuard<'static, ()>>,
+);
 
 pub(crate) fn low() -> Low {
     static LOWER: Once = Once::new();
@@ -47,7 +49,9 @@ impl Drop for Low {
 
 /// A guard: thresholds have their defaults while it lives.
 #[must_use = "thresholds have their defaults until this is dropped"]
-pub(crate) struct Released(#[expect(dead_code, reason = "held")] RwLockWriteGuard<'static, ()>);
+pub(crate) struct Released(
+    #[expect(dead_code, reason = "held until dropped")] RwLockWriteGuard<'static, ()>,
+);
 
 /// Sets the thresholds to their defaults. Panics if this thread holds a [`Low`].
 pub(crate) fn released() -> Released {
