@@ -117,7 +117,7 @@ fn record_all(dtype: DType, make: fn(DType, &[usize]) -> Tensor) -> Result<()> {
     let entries = 16 * (1 << 15) + 1;
     let (long, updates) = (positions(&[entries], 4)?, Tensor::new(dtype, &[entries, 1]));
     let wide = View {
-        layout: &updates.layout.broadcast_to(&[entries, 3]).expect("one row broadcasts"),
+        layout: &updates.layout.broadcast_to(&[entries, 3]).expect("one column broadcasts"),
         ..updates.view()
     };
     for reduce in reduces {
