@@ -1,4 +1,4 @@
-# Inlay's commands. Every target sets up what it needs: Rust, Python 3.10+ and make are enough.
+# Inlay's commands. Every target installs what it needs. Rust, Python 3.10+ and make must be there.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ BENCH := .venv-bench
 BENCHED := inlay torch paddle jax numpy
 BIN := $(VENV)/bin
 
-# What `make compare` compares with: a git revision, or a wheel that exists already.
+# The base of `make compare`: a git revision, or an existing wheel.
 BASE ?= HEAD
 BASE_WHEEL ?=
 NEW_WHEEL ?=
@@ -18,12 +18,12 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.wgsl'
 IN_MACROS := --edition 2024 $(wildcard crates/inlay/src/ops/*.rs)
 PACKAGE := $(shell find python/inlay -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
-# Where Vulkan's loader looks for drivers; other systems bring theirs.
+# The Vulkan loader on Linux finds drivers in these directories. Other systems have their own driver.
 DRIVER := libvulkan1 mesa-vulkan-drivers
 HAS_DRIVER := test "$$(uname)" != Linux || find /usr/share/vulkan /etc/vulkan -name '*_icd*.json' 2>/dev/null | grep -q .
 AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo)
 
-# PyO3 asks the interpreter what to build for.
+# PyO3 reads the build settings from this interpreter.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
@@ -37,7 +37,7 @@ demo: $(VENV)/.inlay $(VENV)/.demo ## Show every operation on small tensors, in 
 
 test: test-rust test-python ## Run all tests but those against PyTorch, Paddle and JAX
 
-test-rust: driver ## Run the Rust tests, with the GPU and its tests
+test-rust: driver ## Run the Rust tests, with the GPU tests
 	cargo test --features inlay/gpu
 
 test-python: $(VENV)/.inlay driver ## Run the Python tests
@@ -46,14 +46,14 @@ test-python: $(VENV)/.inlay driver ## Run the Python tests
 test-peers: $(PEERS)/.inlay ## Run the tests against the real PyTorch, Paddle and JAX, in an environment of their own
 	$(PEERS)/bin/python -m pytest --quiet --maxfail 50 python/tests/peers
 
-driver: ## Make sure that there is a driver for a GPU: on Debian, one in software if there is none
+driver: ## Install a software Vulkan driver on Debian if there is no driver
 	@$(HAS_DRIVER) || { echo "no Vulkan driver: installing Debian's"; $(AS_ROOT) sh -c \
 	    'apt-get update -qq && apt-get install -y -qq --no-install-recommends $(DRIVER)'; }
 
 bench: $(BENCHED:%=$(BENCH)/%/.tools) $(BENCH)/inlay/.inlay ## Measure beside PyTorch, Paddle, JAX and NumPy; ONLY=masked for a part, ONLY=gpu, THREADS=1
 	$(BENCH)/inlay/bin/python -m benchmarks --only '$(ONLY)' $(THREADS:%=--threads %)
 
-figures: $(VENV)/.demo ## Write the README's figures and picture again, from the newest record
+figures: $(VENV)/.demo ## Update the figures and the picture of README.md and docs/ from the newest record
 	$(BIN)/python -m benchmarks.figures
 
 compare: $(BENCH)/new/.tools $(BENCH)/base/.tools $(if $(NEW_WHEEL),,dist/.built) ## Time this tree beside BASE=<git revision>; ONLY=tiny for a part, THREADS=1
@@ -62,7 +62,7 @@ compare: $(BENCH)/new/.tools $(BENCH)/base/.tools $(if $(NEW_WHEEL),,dist/.built
 	$(BENCH)/new/bin/python -m pip install --quiet --force-reinstall --no-deps $(or $(NEW_WHEEL),dist/*.whl)
 	$(BENCH)/new/bin/python -m benchmarks.compare --only '$(ONLY)' $(THREADS:%=--threads %)
 
-sweep: ## Show where the strategies of each threshold cross on this machine; ONLY=dense for a part
+sweep: ## Measure both strategies around each tuning threshold; ONLY=dense for a part
 	cargo run --release --package inlay --example sweep -- --only '$(ONLY)' $(SHORT:%=--short)
 
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs
@@ -76,10 +76,10 @@ lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	$(BIN)/python -m mypy.stubtest inlay
 	$(BIN)/python tools/stubs.py --check
 
-stubs: $(VENV)/.inlay ## Write the type stubs and lists of names that follow from the declarations of operations
+stubs: $(VENV)/.inlay ## Write the type stubs and lists of names from the declarations of the operations
 	$(BIN)/python tools/stubs.py
 
-format: $(VENV)/.tools ## Format the code, and fix the lints that can be fixed
+format: $(VENV)/.tools ## Format the code, and fix lints where a tool can
 	cargo fmt --all
 	rustfmt $(IN_MACROS)
 	$(BIN)/ruff check --fix
@@ -87,12 +87,12 @@ format: $(VENV)/.tools ## Format the code, and fix the lints that can be fixed
 
 wheel: dist/.built ## Build the wheel into dist/
 
-clean: ## Remove what the other targets made
+clean: ## Remove everything that the other targets have made
 	cargo clean
 	rm -rf $(VENV) $(PEERS) $(BENCH) dist out .mypy_cache .ruff_cache .pytest_cache
 	find python -name '*.so' -delete
 
-# The stamps: a target that is up to date costs nothing.
+# Stamp files record what was installed or built, so that make skips it the next time.
 
 $(VENV)/.tools: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -104,7 +104,7 @@ $(VENV)/.demo: $(VENV)/.tools
 	$(BIN)/python -m pip install --quiet --group demo
 	touch $@
 
-# Editable: changes to the Python files need no new build.
+# The install is editable, so changes to Python files need no new build.
 $(VENV)/.inlay: $(VENV)/.tools $(RUST)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release
 	touch $@
@@ -124,7 +124,7 @@ $(PEERS)/.inlay: $(PEERS)/.tools dist/.built
 	$(PEERS)/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	touch $@
 
-# The libraries have a group each; both builds of a comparison need the common one only.
+# Each library has its own dependency group. The two builds of a comparison need only the common one.
 $(BENCH)/%/.tools: GROUP = bench-$*
 $(BENCH)/new/.tools $(BENCH)/base/.tools: GROUP = bench
 $(BENCH)/%/.tools: pyproject.toml
@@ -137,7 +137,8 @@ $(BENCH)/inlay/.inlay: $(BENCH)/inlay/.tools dist/.built
 	$(BENCH)/inlay/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	touch $@
 
-# Another revision's wheel. Its dependencies are those of this tree's build, so they are not built twice.
+# Builds the wheel of another revision. It shares the target directory of this tree, so that
+# dependencies are not built twice.
 $(BENCH)/dist/%/.built: $(VENV)/.tools
 	rm -rf $(@D)
 	mkdir -p $(@D)/source

@@ -1,1 +1,1 @@
-"""Inlay measured beside its peers, a memory copy and other builds of itself."""
+"""Benchmarks that compare Inlay with other libraries, a memory copy and other builds of itself."""

@@ -15,7 +15,7 @@ import time
 from benchmarks import figures, judge, processes, record, rows, table
 from benchmarks.contender import ROOT, Contender
 
-# Each contender, the environment that it runs in, and its module in libraries/.
+# Each contender with its environment and its module in libraries/.
 CONTENDERS = {
     "inlay": "inlay",
     "inlay-numpy": "inlay",
@@ -29,7 +29,7 @@ CONTENDERS = {
     "gpu-copy": "inlay",
 }
 LEAST_ROUNDS = 3
-BUDGET = 1.5  # seconds per library and workload; a slower library gets only the least rounds
+BUDGET = 1.5  # seconds per library and workload; a slower library gets fewer rounds
 
 
 def arguments() -> argparse.Namespace:
@@ -47,7 +47,7 @@ def arguments() -> argparse.Namespace:
 def measure(row: rows.Row, contenders: list[Contender], rounds: int) -> tuple[int, int] | None:
     """Prepare one workload, and time the contenders in alternation."""
     moved = processes.prepare(row, contenders)
-    # The order changes from round to round, so that nobody always follows the same one.
+    # The order changes each round, so that no contender always runs after the same other one.
     order = random.Random(row.name)
     for number in range(rounds):
         turn = [one for one in contenders if one.ready]

@@ -1,4 +1,4 @@
-"""Workloads of several operations: their inputs and, in plain NumPy, their results."""
+"""Workloads of several operations: their inputs, and their expected results in plain NumPy."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchmarks.rows import Row
 Arrays = dict[str, np.ndarray]
 Write = Callable[[Any, Any, int, int], Any]
 
-STEPS = 8  # writes of a chain of slices
-CORNER = 64  # rows and columns of the triangle that a mixed chain writes
+STEPS = 8  # the number of writes in a chain of slices
+CORNER = 64  # the rows and columns of the triangle that a mixed chain writes
 RATE = 0.125  # the learning rate of a training step, a power of two
 
 
 def patches(row: Row) -> list[tuple[int, int]]:
-    """The row range of each write of a chain of slices, which cover half of the tensor."""
+    """The row range of each write of a chain of slices. Together they cover half of the tensor."""
     every = row.shape[0] // STEPS
     return [(k * every, min(k * every + max(1, every // 2), row.shape[0])) for k in range(STEPS)]
 
@@ -47,7 +47,7 @@ def build(row: Row, rng: np.random.Generator) -> Arrays:
         }
     if row.op == "train_step":
         return {
-            "x": x + 1,  # away from 0, where relative errors are large
+            "x": x + 1,  # not near 0, where relative errors are large
             "target": unit(*row.shape),
             "sources": rng.integers(0, rows, row.entries),
             "index": rng.integers(0, rows, row.entries),
@@ -87,7 +87,7 @@ def forward(row: Row, a: Arrays) -> np.ndarray:
 
 
 def slice_chain(row: Row, write: Write) -> Callable[[Any, Any], Any]:
-    """Several writes in sequence, by a library's ``write(x, patch, start, stop)``."""
+    """Several writes in sequence, with a library's ``write(x, patch, start, stop)``."""
 
     def chain(x: Any, values: Any) -> Any:
         for k, (start, stop) in enumerate(patches(row)):
@@ -112,7 +112,7 @@ def tiny_program(row: Row, write: Write) -> Callable[[Any, Any], Any]:
 def function_of(
     row: Row, write: Write, mixed_chain: Callable[..., Any], train_step: Callable[..., Any]
 ) -> Callable[..., Any] | None:
-    """The workload as a function of its tensors, from the parts that differ between libraries."""
+    """The workload as a function of its tensors, built from the parts that differ by library."""
     return {
         "slice_chain": slice_chain(row, write),
         "mixed_chain": mixed_chain,

@@ -2,7 +2,7 @@
 
     python -m benchmarks.compare [--only PART] [--threads N] [--rounds N] [--new FILE] [--base FILE]
 
-`make compare BASE=<git revision>` builds both and runs this; see benchmarks/README.md.
+`make compare BASE=<git revision>` builds both and runs this module. See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from benchmarks import judge, processes, rows, table
 from benchmarks.contender import ROOT, Contender
 
 KINDS = ("inlay", "inlay-numpy", "inlay-static", "inlay-gpu")
-BASE = "-base"  # follows the name of a contender of the base build
-CHANGE = 0.03  # a larger change makes a row suspicious; it is reported if it exceeds the noise too
+BASE = "-base"  # the suffix of the contenders of the base build
+CHANGE = 0.03  # a larger change makes a row suspicious; it is reported if it also exceeds the noise
 PASSES = 3  # how often a suspicious row is measured again, each time in new processes
-LONGER = 2  # these passes have this many times the rounds
-PIECES = 4  # of a timing; the fastest counts, since other load on the machine only adds time
+LONGER = 2  # the factor by which these passes have more rounds
+PIECES = 4  # the pieces of a timing; the fastest counts, because other load only adds time
 # The half-width of a 99.9 % confidence interval of a median, in interquartile ranges / sqrt(n). The
-# interval is that wide because hundreds of rows are compared.
+# confidence level is high because hundreds of rows are compared.
 WIDTH = 3.06
 OUT = ROOT / "out/compare.csv"
-LOG = OUT.with_suffix(".log")  # what the processes print
+LOG = OUT.with_suffix(".log")  # the output of the processes
 COLUMNS = (
     *("workload", "contender", "base", "new", "ratio", "noise", "rounds", "passes", "verdict"),
 )
 
 
 def noise(ratios: Sequence[float]) -> float:
-    """How far the median of some ratios may be from the true one."""
+    """The half-width of the confidence interval of the median of some ratios."""
     low, _, high = statistics.quantiles(ratios, n=4)
     return WIDTH * (high - low) / math.sqrt(len(ratios))
 
@@ -52,7 +52,7 @@ class Pair:
     def judged(self) -> list[list[tuple[float, float]]]:
         """The passes that count.
 
-        The first pass of a suspicious row does not: it was chosen for its high ratio.
+        The first pass of a suspicious row does not count, because it selected the row.
         """
         return self.passes[1:] or self.passes
 
@@ -62,7 +62,7 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """The median over all rounds of the new build's time divided by the base's."""
+        """The median over all rounds of the new build's time divided by the base build's."""
         return statistics.median(self.ratios)
 
     @property
@@ -77,7 +77,7 @@ class Pair:
 
     @property
     def verdict(self) -> str:
-        """A change is reported only if every pass in new processes left the row suspicious."""
+        """Report a change only if the row is still suspicious after every pass in new processes."""
         if len(self.passes) <= PASSES or not self.suspicious:
             return "same"
         if abs(self.ratio - 1) - self.noise <= CHANGE:
@@ -113,14 +113,14 @@ def compared(kind: str, row: rows.Row) -> bool:
 
 
 def time(pairs: Sequence[Pair], started: Sequence[Contender], rounds: int) -> list[str]:
-    """Add a pass to the pairs of one row. Returns what is wrong with the new build's results."""
+    """Add a pass to the pairs of one row. Returns errors in the new build's results."""
     row = pairs[0].row
     names = {name for pair in pairs for name in (pair.kind, pair.kind + BASE)}
     contenders = {one.name: one for one in started if one.name in names}
     processes.prepare(row, contenders.values())
     for pair in pairs:
         base, new = contenders[pair.kind + BASE], contenders[pair.kind]
-        # A round is base, new, new, base: what the order changes cancels out, as does a drift.
+        # A round is base, new, new, base, so that effects of the order and a drift cancel out.
         for one in (base, new, new, base) * (rounds if base.ready and new.ready else 0):
             one.time(PIECES)
         if base.samples and len(base.samples) == len(new.samples):
@@ -147,8 +147,8 @@ def arguments() -> argparse.Namespace:
 def run(
     pairs: Sequence[Pair], options: argparse.Namespace, rounds: int, number: int = 0
 ) -> list[str]:
-    """Measure pairs in newly started processes. Returns what is wrong with results."""
-    # Every other pass starts the base first. If that makes a difference, passes differ.
+    """Measure pairs in newly started processes. Returns errors in results."""
+    # Every other pass starts the base first. An effect of the order is noise between passes.
     builds = [("", options.new), (BASE, options.base)][:: 1 if number % 2 else -1]
     commands = {
         kind + build: (python, kind)
@@ -169,7 +169,7 @@ def run(
 
 
 def report(pairs: Sequence[Pair]) -> bool:
-    """Print the rows that changed, and write all of them. Returns whether one is slower."""
+    """Print the rows that changed, and write all rows to a file. Returns whether one is slower."""
     found = [pair for pair in pairs if pair.passes]
     with OUT.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""A library's process, seen from the process that runs the benchmark."""
+"""The parent's side of a library's process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GoneError(Exception):
 
 
 class Contender:
-    """One library in a process of its own, which is stopped except while it has work."""
+    """One library in its own process, which is suspended except while it has work."""
 
     def __init__(
         self, name: str, library: str, python: str, environment: Mapping[str, str], log: IO[str]
@@ -58,7 +58,7 @@ class Contender:
         return hello
 
     def halt(self) -> None:
-        """Stop the process: threads that spin-wait for work would slow down the next process."""
+        """Suspend the process: its spin-waiting threads would slow down the next process."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGSTOP)
@@ -96,7 +96,7 @@ class Contender:
             raise GoneError("crashed") from None
 
     def prepare(self, row: Row, folder: Path) -> None:
-        """Let the library choose its fastest variant. One that crashes is left out afterwards."""
+        """Let the library choose its fastest variant. A variant that crashes is excluded."""
         self.forget()
         crashed: dict[str, dict[str, str]] = {}
         trying = "start"
@@ -121,7 +121,7 @@ class Contender:
         return self.prepared.get("variant") is not None
 
     def time(self, pieces: int = 1) -> None:
-        """Take one sample: the time of a call, in the fastest of some pieces of a timing."""
+        """Take one sample: the time of a call in the fastest piece of a timing."""
         began = time.monotonic()
         try:
             self.ask({"do": "time", "pieces": pieces})

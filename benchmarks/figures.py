@@ -1,8 +1,8 @@
-"""The figures in README.md and docs/: tables between markers, and the picture, from one record.
+"""Write the figures in README.md and docs/ from one record: tables and the picture.
 
     python -m benchmarks.figures [RECORD.csv]
 
-takes the newest record of a run with several threads by default.
+The default is the newest record of a full run with several threads.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ STATIC = {
 
 
 def readme(whole: Record) -> str:
-    """The README's table: Inlay beside each peer."""
+    """The README's table: Inlay and each peer."""
     entries = {one.workload: one for one in whole.entries}
     head = ["", "Inlay", *TITLES.values(), "faster than the best"]
     lines = [table.cells(head), table.rule(len(head))]
@@ -57,7 +57,7 @@ def readme(whole: Record) -> str:
 
 
 def static(whole: Record) -> str:
-    """The table of docs/static.md: Inlay eager and static beside the compiled peers."""
+    """The table of docs/static.md: Inlay, eager and static, and the compiled peers."""
     entries = {one.workload: one for one in whole.entries}
     head = ["", "eager", "static", "`torch.compile`", "`jax.jit`"]
     lines = [table.cells(head), table.rule(len(head))]
@@ -77,7 +77,7 @@ MARKERS = re.compile(r"(?<=<!-- figures -->\n)(.*?)(?=\n<!-- end of figures -->)
 
 
 def block(text: str) -> str:
-    """What stands between the markers of a page."""
+    """The text between the markers of a page."""
     (found,) = MARKERS.findall(text)
     return found
 

@@ -1,4 +1,4 @@
-"""The inputs of a workload, generated from a seed and shared with all libraries by files."""
+"""The inputs of a workload, generated from a seed and passed to all libraries in files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from benchmarks.rows import CHAINS, READS, TRIANGLES, Row
 
 Arrays = dict[str, np.ndarray]
 
-LAID = ("x", "values", "mask")  # the arrays that have the row's layout
-FILL = 1  # what masked_fill and index_fill write
+LAID = ("x", "values", "mask")  # the arrays that get the row's memory layout
+FILL = 1  # the value that masked_fill and index_fill write
 
 
 def dtype(name: str) -> np.dtype[Any]:
@@ -23,7 +23,7 @@ def dtype(name: str) -> np.dtype[Any]:
 
 
 def numbers(rng: np.random.Generator, shape: tuple[int, ...], row: Row) -> np.ndarray:
-    """Elements whose sums and products stay in range.
+    """Random elements whose sums and products stay in range.
 
     Floats are positive, so that the rounding error of a sum is small relative to the sum.
     """
@@ -50,7 +50,7 @@ def places(rng: np.random.Generator, count: int, size: int, distribution: str) -
     if distribution == "permutation":
         return rng.permutation(size)[:count]
     if distribution == "zipf":
-        # A permutation, so that frequent indices are not neighbours.
+        # The permutation separates frequent indices, which would otherwise be neighbours.
         return rng.permutation(size)[(rng.zipf(1.3, count) - 1) % size]
     raise ValueError(f"no distribution is called {distribution!r}")
 
@@ -99,7 +99,7 @@ def build(row: Row) -> Arrays:
 
 
 def base(array: np.ndarray, layout: str) -> np.ndarray:
-    """The array in memory with that layout; `view` is the inverse."""
+    """The contiguous array from which `view` makes the array in the given layout."""
     if layout == "strided":
         return np.repeat(array, 2, axis=-1)
     if layout == "transposed":
@@ -108,7 +108,7 @@ def base(array: np.ndarray, layout: str) -> np.ndarray:
 
 
 def view(base: Any, layout: str) -> Any:
-    """The view of a base, an array or a tensor with the same slicing and transposing."""
+    """The view with the given layout of a base, which is an array or a tensor of a library."""
     if layout == "strided":
         return base[..., ::2]
     if layout == "transposed":
@@ -117,7 +117,7 @@ def view(base: Any, layout: str) -> Any:
 
 
 def laid(arrays: Arrays, row: Row) -> Arrays:
-    """The bases of a workload's arrays."""
+    """The bases of the arrays of a workload, by name."""
     return {
         name: base(array, row.layout) if name in LAID else array for name, array in arrays.items()
     }

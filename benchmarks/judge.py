@@ -1,4 +1,4 @@
-"""From measurements to entries of a record: medians, the peer to compare with, and the targets."""
+"""The entries of a record, from measurements: medians, the peer to compare with, and targets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchmarks.rows import Row
 def entry(
     row: Row, contenders: Sequence[Contender], moved: tuple[int, int] | None, threads: int
 ) -> Entry:
-    """The entry of one workload. With one thread every row's target is the best peer's time."""
+    """The entry of one workload. With one thread, every target is the best peer's time."""
     if threads == 1:
         least = None if row.contenders else 1
         alone = {"at_least": least, "against": "", "at_most_us": None, "numpy_at_least": None}
@@ -38,7 +38,7 @@ def entry(
         ours=row.ours,
         seconds={name: statistics.median(one.samples) for name, one in measured.items()},
         variants={name: measured[name].prepared["variant"] for name in peers},
-        # A wrong result is recorded, and not compared with.
+        # A peer with a wrong result is recorded but not compared.
         different=tuple(n for n in peers if measured[n].prepared["verdict"] == "different"),
         peer="",
         at_least=row.at_least,
@@ -52,7 +52,7 @@ def entry(
 
 
 def targets(row: Row, found: Entry) -> Iterator[tuple[str, float, bool]]:
-    """Each target of a row: its name, what was measured, and whether it is met."""
+    """The targets of a row: the name, the measured value, and whether the target is met."""
     eager, faster = found.over("inlay"), found.over(found.peer)
     if row.eager_at_least and eager:
         yield "faster than eager", eager, eager >= row.eager_at_least
@@ -68,7 +68,7 @@ def targets(row: Row, found: Entry) -> Iterator[tuple[str, float, bool]]:
 
 
 def differences(row: Row, contenders: Sequence[Contender]) -> Iterator[str]:
-    """Peers with another result, and peers that can't compute the workload."""
+    """The peers with another result, and the peers that can't compute the workload."""
     for one in contenders:
         if one.name not in PEERS or not one.prepared:
             continue
@@ -91,7 +91,7 @@ def differences(row: Row, contenders: Sequence[Contender]) -> Iterator[str]:
 
 
 def wrong(row: Row, contenders: Sequence[Contender]) -> Iterator[str]:
-    """Contenders of Inlay's own without a result, or with a wrong one."""
+    """Inlay's contenders without a result, or with a wrong one."""
     for one in contenders:
         if not one.name.startswith("inlay"):
             continue

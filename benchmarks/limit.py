@@ -1,8 +1,8 @@
-"""The limit: how many bytes a workload must read and write, if it touches each of them once.
+"""The limit: the number of bytes that a workload must read and write at least once.
 
-The limit's time is that of a copy that reads and writes as many bytes in total; for a workload that
-only writes, that of a fill. A cache line of which one element is needed counts as one element, so
-with a random index the limit can't be reached.
+The time of the limit is that of a copy that reads and writes as many bytes in total. For a workload
+that only writes, it is the time of a fill. If only one element of a cache line is needed, only that
+element counts, so a workload with a random index can't reach the limit.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from benchmarks.inputs import Arrays, dtype
 from benchmarks.reference import along, reduction, region
 from benchmarks.rows import CHAINS, TRIANGLES, Row
 
-SMALLEST = 64 * 1024  # bytes; below, the overhead of a call dominates
+SMALLEST = 64 * 1024  # bytes; in smaller workloads, the overhead of a call dominates
 
 
 def written(row: Row, arrays: Arrays) -> int:
-    """The number of elements of x that are selected, each counted once."""
+    """The number of different elements of x that are selected."""
     if row.op in ("slice_scatter", "select_scatter", "diagonal_scatter"):
         return region(row, arrays["x"]).size
     if "mask" in arrays:
@@ -29,7 +29,7 @@ def written(row: Row, arrays: Arrays) -> int:
 
 
 def moved(row: Row, arrays: Arrays, result: np.ndarray) -> tuple[int, int] | None:
-    """The bytes read and the bytes written; None for gradients and tiny calls."""
+    """The bytes that are read and written, or None for gradients and tiny calls."""
     if row.mode == "backward":
         return None
     if row.op in CHAINS:
@@ -49,7 +49,7 @@ def moved(row: Row, arrays: Arrays, result: np.ndarray) -> tuple[int, int] | Non
             if row.op in ("masked_fill", "index_fill"):
                 pass  # filled elements read nothing
             elif reduction(row) == "assign":
-                read += named  # only the last of duplicates must be read
+                read += named  # of duplicates, only the last one must be read
             else:
                 read += arrays["values"].nbytes + (named if row.include_self else 0)
     return (read, write) if read + write >= SMALLEST else None

@@ -1,4 +1,4 @@
-"""A record as a picture: for every workload, how many times faster Inlay is than the best peer."""
+"""The picture of a record: how many times faster than the best peer each workload is."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def draw(whole: Record, name: str, file: Path) -> None:
     figure, axes = plt.subplots(figsize=(9, 0.3 * len(families) + 1.5), layout="constrained")
     for place, pairs in enumerate(families.values()):
         for number, (ratio, peer) in enumerate(sorted(pairs)):
-            # Dots with nearly the same ratio are set apart vertically.
+            # Dots with nearly the same ratio are moved vertically, so that they don't overlap.
             shift = (-0.2, 0.0, 0.2)[number % 3] if len(pairs) > 3 else 0.0
             axes.plot(ratio, place + shift, "o", color=COLOURS[peer], ms=5.5, mec="white", mew=0.6)
         middle = statistics.median(ratio for ratio, _ in pairs)
@@ -85,6 +85,6 @@ def draw(whole: Record, name: str, file: Path) -> None:
         edgecolor=LINE,
     )
     file.parent.mkdir(parents=True, exist_ok=True)
-    # The source is stored in the file, so that a test can compare it with the README's.
+    # The name of the record is stored in the file, so that a test can compare it with the README's.
     figure.savefig(file, dpi=120, facecolor="white", metadata={"Source": name})
     plt.close(figure)

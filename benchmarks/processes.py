@@ -1,4 +1,4 @@
-"""The processes of a run: which contenders take part, in which environment, with which inputs."""
+"""The processes of a run: the contenders, their environments and their inputs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from benchmarks import inputs, limit, reference
 from benchmarks.contender import ROOT, Contender
 from benchmarks.rows import Row
 
-# Contenders that take part only where a row names them.
+# Contenders that are timed only on rows that name them.
 SPECIAL = ("inlay-static", "inlay-gpu", "gpu-copy")
-ROOM = 4 * 2**30  # bytes; the files of the largest workload fit into this
+ROOM = 4 * 2**30  # bytes; enough for the files of the largest workload
 
 
 def takes_part(name: str, row: Row) -> bool:
@@ -31,13 +31,13 @@ def cores() -> int:
 
 
 def confine(threads: int) -> None:
-    """Restrict this process and its children to as many cores: some libraries use all they see."""
+    """Restrict this process and its children to `threads` cores: some libraries use all cores."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
 def variables(threads: int) -> dict[str, str]:
-    """The environment variables from which the libraries read their number of threads."""
+    """The environment variables that set the libraries' number of threads."""
     found = {**os.environ, "JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
     for name in ("INLAY_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         found[name] = str(threads)
@@ -68,13 +68,13 @@ def started(
 
 
 def shared_folder() -> str | None:
-    """A folder in memory: writing to a disk would go on in the background of the timings."""
+    """A directory in memory. Writes to a disk would continue during the timings."""
     memory = Path("/dev/shm")
     return str(memory) if memory.is_dir() and shutil.disk_usage(memory).free > ROOM else None
 
 
 def prepare(row: Row, contenders: Iterable[Contender]) -> tuple[int, int] | None:
-    """Give a workload's inputs and expected results to the contenders.
+    """Pass the inputs and expected results of a workload to the contenders.
 
     Returns the bytes that the workload must read and write, if it has a limit.
     """

@@ -1,6 +1,6 @@
 """The record of a run: a CSV file with one line per workload.
 
-Comment lines at the top of the file say when, where and with what the run was made.
+Comment lines at the top of the file give the date, the machine and the versions of the run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CONTENDERS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """What was measured for one workload."""
+    """The measurements of one workload."""
 
     workload: str
     group: str
@@ -31,14 +31,14 @@ class Entry:
     move: bool  # values are only moved, not computed
     elements: int
     moved: int  # bytes that must be read and written; 0 without a limit
-    ours: str  # the contender that the targets are about
-    seconds: dict[str, float]  # the median of each contender
-    variants: dict[str, str]  # how each peer computed it
-    different: tuple[str, ...]  # peers whose result is not the expected one
-    peer: str  # the peer that the target is about
-    at_least: float | None  # how many times faster than that peer Inlay is to be
-    targets: int  # how many targets the workload has
-    missed: str  # those that were missed
+    ours: str  # the contender that must meet the targets
+    seconds: dict[str, float]  # the median time of each contender
+    variants: dict[str, str]  # the variant that each peer used
+    different: tuple[str, ...]  # the peers whose result is not the expected one
+    peer: str  # the peer that the target refers to
+    at_least: float | None  # the target: how many times faster than that peer Inlay must be
+    targets: int  # the number of targets of the workload
+    missed: str  # the targets that were missed
 
     @property
     def time(self) -> float | None:
@@ -46,24 +46,24 @@ class Entry:
 
     @property
     def best(self) -> str:
-        """The fastest peer with the expected result; empty without one."""
+        """The fastest peer with the expected result, or an empty string if there is none."""
         fair = [name for name in PEERS if name in self.seconds and name not in self.different]
         return min(fair, key=lambda name: self.seconds[name], default="")
 
     def over(self, name: str) -> float | None:
-        """How many times longer than Inlay another contender takes."""
+        """The time of another contender divided by Inlay's."""
         return self.seconds[name] / self.time if self.time and name in self.seconds else None
 
     @property
     def of_limit(self) -> float | None:
-        """How many times longer than a copy of the bytes Inlay takes."""
+        """Inlay's time divided by that of a copy of the bytes."""
         limit = self.seconds.get("limit") or self.seconds.get("gpu-copy")
         return self.time / limit if self.time and limit else None
 
 
 @dataclass(frozen=True)
 class Record:
-    """A run: its circumstances and its entries."""
+    """A run: its date, machine and versions, and its entries."""
 
     date: str
     threads: int
@@ -76,7 +76,7 @@ class Record:
 
 
 def digits(value: float | None) -> str:
-    """Four digits, which is more than a measurement has."""
+    """A number with four significant digits, which is more than the accuracy of a measurement."""
     return "" if value is None else f"{value:.4g}"
 
 
@@ -157,6 +157,6 @@ def read(file: Path) -> Record:
 
 
 def newest() -> Path:
-    """The newest record of a whole run with several threads."""
+    """The newest record of a full run with several threads."""
     whole = re.compile(r"\d{4}-\d\d-\d\d-\d+-threads\.csv")
     return max(file for file in FOLDER.glob("*.csv") if whole.fullmatch(file.name))

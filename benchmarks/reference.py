@@ -1,4 +1,4 @@
-"""The expected result of each operation, in plain NumPy, and how to compare with it."""
+"""The expected result of each operation in plain NumPy, and the comparison with it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REDUCTIONS = {
 
 
 def results(row: Row, arrays: Arrays) -> Arrays:
-    """The expected arrays: ``result``, and the gradients of its sum with ``weights``."""
+    """The expected arrays: ``result``, and the gradients of its sum weighted with ``weights``."""
     found = {"result": np.ascontiguousarray(forward(row, arrays))}
     if row.mode == "backward":
         found.update(gradients(row, arrays))
@@ -58,7 +58,7 @@ def forward(row: Row, arrays: Arrays) -> np.ndarray:
 
 
 def region(row: Row, x: np.ndarray) -> np.ndarray:
-    """The part of x that a slice, a place or a diagonal selects, as a view."""
+    """A view of the part of x that a slice, a place or a diagonal selects."""
     if row.op == "slice_scatter":
         return x[row.selection]
     if row.op == "select_scatter":
@@ -75,17 +75,17 @@ def along(row: Row, arrays: Arrays) -> np.ndarray:
 
 
 def reduction(row: Row) -> str:
-    """The reduction of a row; that of index_add is always a sum."""
+    """The reduction of a row. For index_add it is always a sum."""
     return "sum" if row.op == "index_add" else row.reduce
 
 
 def scatter(row: Row, arrays: Arrays, axis: int) -> np.ndarray:
-    """Sort the entries by place, and reduce them in twice the precision."""
+    """Sort the entries by place, and reduce them in a wider dtype."""
     x, index = arrays["x"], arrays["index"]
     out = np.moveaxis(x.copy(), axis, 0)
     updates = np.moveaxis(arrays["values"], axis, 0)
     if reduction(row) == "assign":
-        out[index] = updates  # NumPy keeps the last of duplicates
+        out[index] = updates  # for duplicates, NumPy keeps the last one
         return np.moveaxis(out, 0, axis)
     order = np.argsort(index, kind="stable")
     named, starts, counts = np.unique(index[order], return_index=True, return_counts=True)
@@ -102,10 +102,11 @@ def scatter(row: Row, arrays: Arrays, axis: int) -> np.ndarray:
 
 
 def gradients(row: Row, arrays: Arrays) -> Arrays:
-    """The gradients to x and to values, in twice the precision, rounded."""
+    """The gradients of x and of values, computed in a wider dtype and rounded."""
     weights = arrays["weights"].astype(np.float64)
     if row.reduce == "assign":
-        # Move positions instead of values: the weight of a result belongs to its position.
+        # The same move is applied to positions instead of values. It shows which weight belongs to
+        # which input element.
         size = row.count
         tokens = {"x": np.arange(size).reshape(row.shape)}
         if "values" in arrays:
@@ -147,17 +148,17 @@ def reduction_gradients(row: Row, arrays: Arrays, weights: np.ndarray) -> Arrays
     return {"grad_x": chosen * share, "grad_values": updates * share[index]}
 
 
-# The largest relative error of a right result: for 16-bit floats, rounded once, one unit in
-# the last place; for 32 and 64 bits, the error of a long sum.
+# The largest relative error of a correct result: one unit in the last place for 16-bit floats,
+# which are rounded once, and the error of a long sum for 32 and 64 bits.
 ROUNDED_ONCE = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 1e-4, "float64": 1e-11}
-# The same for a library that rounds at every step: another result, but the same work.
+# The same for a library that rounds at every step. It has another result, but does the same work.
 ROUNDED_OFTEN = {"float16": 2**-5, "bfloat16": 2**-2, "float32": 1e-2, "float64": 1e-9}
 
 
 def compare(row: Row, found: Arrays, expected: Arrays) -> tuple[str, float]:
-    """Whether results are ``same``, ``rounded`` differently or ``different``; the largest error.
+    """Whether results are ``same``, ``rounded`` or ``different``, and the largest error.
 
-    The error is relative; for values that are only moved, it is the fraction that differs.
+    The error is relative. For values that are only moved, it is the fraction of them that differs.
     """
     verdict, worst = "same", 0.0
     for name, right in expected.items():
@@ -190,11 +191,11 @@ def result_shape(row: Row, arrays: Arrays) -> tuple[int, ...]:
 
 
 def weights(row: Row, arrays: Arrays) -> np.ndarray:
-    """The weights by which the result is multiplied before it is summed."""
+    """The weights with which the result is multiplied before it is summed."""
     rng = np.random.default_rng(1)
     return (rng.random(result_shape(row, arrays), np.float32) + 0.5).astype(dtype(row.dtype))
 
 
 def given(row: Row, arrays: Arrays) -> dict[str, Any]:
-    """The arrays of a workload, with weights if it computes gradients."""
+    """The arrays of a workload, and the weights if it computes gradients."""
     return {**arrays, "weights": weights(row, arrays)} if row.mode == "backward" else dict(arrays)

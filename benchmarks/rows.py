@@ -25,15 +25,15 @@ class Row:
 
     name: str
     op: str
-    shape: tuple[int, ...]  # of x; of the matrix, for triangles
+    shape: tuple[int, ...]  # the shape of x, or of the matrix for triangles
     group: str = "coverage"  # target, tiny, static, coverage, growth or gpu
     dtype: str = "float32"
-    layout: str = "contiguous"  # of x, values and mask: or strided, transposed
+    layout: str = "contiguous"  # of x, values and mask; or strided, transposed
     mode: str = "out of place"  # or in place, backward
     axis: int = 0
     reduce: str = "assign"
     include_self: bool = True
-    entries: int = 0  # of the index, along the axis
+    entries: int = 0  # the entries of the index along the axis
     index: str = "uniform"  # or sorted, zipf, equal, permutation
     mask: float = 0.5  # the fraction that is true
     mask_rows: bool = False  # one bool per row, broadcast
@@ -44,14 +44,14 @@ class Row:
     offset: int = 0
     axis1: int = 0
     axis2: int = 1
-    at_least: float | None = None  # times faster than the best peer
-    against: str = ""  # this peer instead of the best one
-    at_most_us: float | None = None  # microseconds
-    numpy_at_least: float | None = None  # NumPy in and out, times faster than NumPy
-    ours: str = "inlay"  # the contender that the targets are about
-    eager_at_least: float | None = None  # that contender, times faster than eager
+    at_least: float | None = None  # the target: how many times faster than the best peer
+    against: str = ""  # the target refers to this peer instead of the best one
+    at_most_us: float | None = None  # the target in microseconds
+    numpy_at_least: float | None = None  # the target with NumPy arrays, against NumPy
+    ours: str = "inlay"  # the contender that must meet the targets
+    eager_at_least: float | None = None  # the target: how many times faster than eager
     contenders: tuple[str, ...] = ()  # only these; all by default
-    what: str = ""  # a word for `name`
+    what: str = ""  # a part of `name`
 
     @property
     def moves(self) -> bool:
@@ -75,7 +75,7 @@ class Row:
         return tuple(key)
 
     def scaled(self, scale: float) -> Row:
-        """The same workload with sizes above 16 scaled down."""
+        """The same workload, with sizes above 16 scaled down."""
 
         def size(old: int) -> int:
             return old if old <= 16 else max(16, round(old * scale))
@@ -89,7 +89,7 @@ class Row:
         return dataclasses.replace(
             self,
             shape=tuple(map(size, self.shape)),
-            # A small program keeps its number of nodes.
+            # The number of nodes of a small program is not scaled.
             entries=self.entries if self.op == "tiny_program" else size(self.entries),
             start=place(self.start, self.axis),
             stop=place(self.stop, self.axis),
@@ -98,7 +98,7 @@ class Row:
         )
 
     def plain(self) -> dict[str, Any]:
-        """The fields that are not at their defaults, for JSON."""
+        """The fields that differ from their defaults, for JSON."""
         return {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -107,7 +107,7 @@ class Row:
 
 
 def row(fields: dict[str, Any]) -> Row:
-    """A row from the fields of TOML or JSON."""
+    """Make a row from the fields of TOML or JSON."""
     fields = dict(fields)
     for name in ("shape", "contenders"):
         if name in fields:
@@ -119,7 +119,7 @@ def row(fields: dict[str, Any]) -> Row:
 def expand(table: dict[str, Any]) -> list[Row]:
     """The rows of a table: the Cartesian product of the tables under ``each``.
 
-    Lists within one of these tables are zipped.
+    The lists within one of these tables are zipped.
     """
     fixed = {key: value for key, value in table.items() if key != "each"}
     picks = []
@@ -136,7 +136,7 @@ def expand(table: dict[str, Any]) -> list[Row]:
 
 
 def on_gpu(row: Row) -> Row:
-    """The same workload on the GPU, beside the CPU and a plain copy on the GPU.
+    """The same workload on the GPU, compared with the CPU and with a plain copy on the GPU.
 
     The target of a small call, including reading back its result, is 0.5 ms.
     """
@@ -155,7 +155,7 @@ def on_gpu(row: Row) -> Row:
 
 
 def load(only: str = "") -> list[Row]:
-    """All rows whose name or group contains `only`; those on the GPU only if it asks for them."""
+    """The rows whose name or group contains `only`. GPU rows only if `only` asks for them."""
     tables = tomllib.loads(FILE.read_text(encoding="utf-8"))["workload"]
     rows = [row for table in tables for row in expand(table)]
     names = [row.name for row in rows]

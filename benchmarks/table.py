@@ -1,4 +1,4 @@
-"""A record as text: lines for the terminal, and the page beside the CSV file."""
+"""The text of a record: lines for the terminal, and the page next to the CSV file."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ TITLES = {
     "inlay-gpu": "GPU",
     "gpu-copy": "copy on the GPU",
 }
-NEAR = 1.3  # times the limit; a move that takes no longer counts as near it
-LARGE = 1 << 24  # bytes; more than the caches hold
-PAST_CACHES = 10**7  # elements; from here on the time per element should stay the same
+NEAR = 1.3  # times the limit; a move that is not slower counts as near the limit
+LARGE = 1 << 24  # bytes; larger than the caches
+PAST_CACHES = 10**7  # elements; for larger tensors the time per element should be constant
 
 
 def threads(whole: Record) -> str:
@@ -97,7 +97,7 @@ def line(one: Entry, progress: str) -> str:
 
 
 def summary(whole: Record) -> str:
-    """The targets that are met, the moves far from the limit, and the rows that peers win."""
+    """The targets that are met, the moves far from the limit, and the rows that a peer wins."""
     found = []
     targets = sum(one.targets for one in whole.entries)
     if targets:
@@ -122,7 +122,7 @@ def summary(whole: Record) -> str:
 
 
 def growth(entries: Iterable[Entry]) -> list[str]:
-    """The nanoseconds that an element takes, by operation and number of elements."""
+    """The nanoseconds per element, by operation and number of elements."""
     steps: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for one in entries:
         if one.group == "growth" and one.time:
@@ -179,14 +179,14 @@ def grid(entries: Sequence[Entry]) -> list[str]:
 
 
 def marked(one: Entry, name: str) -> str:
-    """A contender's time: bold for the best peer, with an asterisk for another result."""
+    """A contender's time: bold for the best peer, with an asterisk if the result differs."""
     text = span(one.seconds.get(name))
     text = f"**{text}**" if name == one.best else text
     return f"{text} \\*" if name in one.different else text
 
 
 def write(whole: Record, folder: Path, name: str) -> Path:
-    """Write the CSV file and, from what it holds, the page beside it."""
+    """Write the CSV file, and generate the page next to it from its contents."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}-{threads(whole).replace(' ', '-')}.csv"
     file.write_text(to_csv(whole), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""One library in a process of its own, which reads commands from its parent as lines of JSON.
+"""The process of one library. It reads commands from its parent as lines of JSON.
 
 ``python -m benchmarks.worker LIBRARY`` answers ``prepare`` with the variants that it tried and the
-one that it chose, ``time`` with the seconds that a call took, and ``release`` with nothing.
+one that it chose, and ``time`` with the seconds that a call took. ``release`` has no answer.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from benchmarks import inputs, reference
 from benchmarks.libraries import Loop, Variant, timed_loop
 from benchmarks.rows import Row, row
 
-LONG = 0.02  # seconds; a timing lasts at least as long
-WARM = 0.03  # seconds of warm-up: the scheduler moves woken threads to cores of their own late
-TRIAL = 0.004  # seconds of a timing that only chooses a variant
-TRIALS = 3  # timings per variant, of which the fastest counts
+LONG = 0.02  # seconds; the shortest duration of a timing
+WARM = 0.03  # seconds of warm-up; the scheduler needs time to move woken threads to different cores
+TRIAL = 0.004  # seconds of a timing that only serves to choose a variant
+TRIALS = 3  # timings per variant; the fastest counts
 COLD = 0.2  # seconds; a call that takes longer needs no warm-up
-SLOW = 3.0  # a variant this many times slower than the fastest is timed with one call
-HOPELESS = 50.0  # and one this many times slower not again; high, as the first call may compile
+SLOW = 3.0  # a variant that is this many times slower than the fastest is timed with one call
+HOPELESS = 50.0  # one this many times slower is not timed again; its first call may have compiled
 EXPECTED = ("result", "grad_x", "grad_values")
 LIMITS = ("limit", "gpu-copy")  # these compute no result
 
@@ -65,7 +65,7 @@ class Worker:
             return {}
         if given.mode != "backward":
             found = [found]
-        # A copy, because a later call may reuse the memory.
+        # The copy is needed because a later call may reuse the memory.
         return {
             name: np.array(self.library.array(one))
             for name, one in zip(EXPECTED, found, strict=False)
@@ -87,7 +87,7 @@ class Worker:
             if name in without:
                 continue
             say({"trying": name})
-            if given.mode == "in place":  # each variant needs a fresh x
+            if given.mode == "in place":  # each variant needs a new x
                 self.tensors = self.library.tensors(bases, given)
                 variants = self.library.variants(given, self.tensors)
             try:
@@ -131,7 +131,7 @@ class Worker:
         return {"tried": tried, "variant": name, **pool[name]}
 
     def time(self, pieces: int) -> dict[str, Any]:
-        """Time the variant in one or more pieces, of which the fastest counts."""
+        """Time the variant in one or more pieces. The fastest piece counts."""
         assert self.loop is not None
         gc.disable()
         if self.guess < COLD:
@@ -144,11 +144,11 @@ class Worker:
 
 def main() -> None:
     name = sys.argv[1]
-    # Libraries may print to stdout; only messages may reach the parent.
+    # Libraries may print to stdout, but only messages may reach the parent.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
-    if sys.platform == "linux":  # the parent may end while this process is stopped
+    if sys.platform == "linux":  # the parent may end while this process is suspended
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
     def say(answer: dict[str, Any]) -> None:

@@ -1,9 +1,9 @@
-"""Write the type stubs of the operations, as the table of operations declares them.
+"""Write the type stubs of the operations from the table of operations.
 
     python tools/stubs.py [--check]
 
-The parts of ``python/inlay/_inlay.pyi`` and ``__init__.py`` between the markers are replaced. With
-``--check`` nothing is written, and a stale file is an error.
+The script replaces the parts of ``python/inlay/_inlay.pyi`` and ``__init__.py`` between
+markers. With ``--check`` it writes nothing, and fails if a file is stale.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import inlay
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python/inlay"
 
-# What an argument of each kind is annotated with.
+# The annotation for each kind of argument.
 TYPES = {
     "Tensor": "ArrayLike",
     "Like": "ArrayLike",
@@ -54,7 +54,7 @@ def annotated(argument: inlay.Argument, kind: str | None = None) -> str:
 
 
 def function(op: inlay.Operation, name: str, first: str | None, returns: str) -> str:
-    """One definition; `first` is the annotation of the first argument, or ``self``."""
+    """Return one definition. `first` is the annotation of the first argument, or ``self``."""
     parts, keywords = [], False
     for number, argument in enumerate(op.arguments):
         if argument.keyword_only and not keywords:

@@ -4,15 +4,15 @@ Each module has
 
 - ``VERSION``;
 - ``tensors(bases, row)``: the library's own tensors in the row's layout, made before the timing;
-- ``variants(row, tensors)``: the ways to compute the result that may be the fastest, by name; empty
-  where the library has no such operation. Out of place, a variant returns a fresh row-major result
-  and keeps x. In place, it writes x. Backward, it returns the result and the gradients of x and of
-  values;
+- ``variants(row, tensors)``: the ways to compute the result that may be the fastest, by name. It is
+  empty if the library has no such operation. Out of place, a variant returns a new row-major result
+  and does not change x. In place, it writes x. Backward, it returns the result and the gradients of
+  x and of values;
 - ``array(tensor)``: a result as a NumPy array.
 
-A variant is a callable without arguments. A single call is a `functools.partial`, a few short
-statements are a `Lines`. Both are inlined into the timed loop, so that tiny calls are not timed
-with an extra Python frame.
+A variant is a callable without arguments. A single call is a `functools.partial`, and a few short
+statements are a `Lines`. Both are inlined into the timed loop, so that the time of a tiny call does
+not include another Python frame.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Loop = Callable[[int], int]
 
 
 class Lines:
-    """Statements that leave their result in ``y``, with the values of their names."""
+    """Statements that assign their result to ``y``, and the values of the names in them."""
 
     def __init__(self, text: str, **names: Any) -> None:
         self.text = text
@@ -49,7 +49,7 @@ Variants = dict[str, Variant]
 def with_gradients(
     found: Variants, t: dict[str, Any], grad: Callable[[Any, list[Any], Any], Sequence[Any]]
 ) -> Variants:
-    """Variants that also compute the gradients of x and values, by a library's ``grad``."""
+    """Variants that also compute the gradients of x and values, with a library's ``grad``."""
     inputs = [t[name] for name in ("x", "values") if name in t]
 
     def then(variant: Variant) -> Variant:
@@ -63,7 +63,7 @@ def with_gradients(
 
 
 def packed(found: Variants, row: Row, pack: Callable[[Any], Any]) -> Variants:
-    """Make results row-major, for a library that may keep the strides of its inputs."""
+    """Variants that copy their result to row-major order if it has other strides."""
     if row.layout == "contiguous" or row.mode != "out of place":
         return found
 
@@ -85,7 +85,7 @@ def timed_loop(variant: Variant) -> Loop:
     else:
         names, body = {"function": variant}, "function()"
     scope: dict[str, Any] = {"repeat": itertools.repeat, "clock": time.perf_counter_ns}
-    # The names are arguments of an outer function: the loop reads them as closure variables.
+    # The names become arguments of an outer function, so the loop reads them as closure variables.
     source = f"""\
 def outer({", ".join(names)}):
     def loop(calls):

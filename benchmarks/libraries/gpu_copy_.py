@@ -1,4 +1,4 @@
-"""The limit on a GPU: a copy on the GPU of the bytes that must be moved."""
+"""The limit on a GPU: a copy, on the GPU, of the bytes that the workload must move."""
 
 from __future__ import annotations
 

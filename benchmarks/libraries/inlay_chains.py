@@ -1,4 +1,4 @@
-"""The workloads of several operations with Inlay: functions that run eagerly or are traced."""
+"""The workloads of several operations in Inlay, as functions that run eagerly or are traced."""
 
 from __future__ import annotations
 

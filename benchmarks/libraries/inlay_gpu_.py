@@ -1,4 +1,4 @@
-"""Inlay on a GPU: the same calls, timed until their results are complete."""
+"""Inlay on a GPU. The time includes waiting until the results are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inlay's static graphs: functions traced by ``inlay.jit``, and building a large program."""
+"""Inlay's static graphs: functions traced by ``inlay.jit``, and the build of a large program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JAX: functions compiled by ``jax.jit``, timed until their results are complete."""
+"""JAX, compiled by ``jax.jit``. The time includes waiting until the results are complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ jax.config.update("jax_enable_x64", True)  # for float64 and int64
 
 
 def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, Any]:
-    # JAX's default integers have 32 bits, and its indexing is faster with them.
+    # JAX's default integers have 32 bits, and indexing is faster with them.
     return {
         name: jnp.asarray(base.astype(np.int32) if name == "index" else base)
         for name, base in bases.items()
@@ -39,7 +39,7 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
     if row.op in ("tril_indices", "triu_indices"):
         call = partial(getattr(jnp, row.op), row.shape[0], row.offset, row.shape[1])
         return {row.op: lambda: jax.block_until_ready(call())}
-    if row.op == "masked_select":  # the size of its result depends on values
+    if row.op == "masked_select":  # the size of the result depends on values
         if row.mode == "backward":
             return {}
         text = "y = x[mask].block_until_ready()"
@@ -50,7 +50,7 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
     for name, function in functions(row).items():
 
         def on_bases(*bases: Any, function: Function = function) -> Any:
-            # JAX has no strided tensors, so slicing and transposing are part of the work.
+            # JAX has no strided tensors, so slicing and transposing are part of the timed work.
             views = {
                 key: view(base, row.layout) if key in LAID else base
                 for key, base in zip(names, bases, strict=True)
@@ -70,7 +70,7 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
 
 
 def donated(function: Function, given: list[Any]) -> Function:
-    """In place: the result reuses the memory of x, and is the next x."""
+    """An in-place variant: the result reuses the memory of x, and is the x of the next call."""
     compiled = jax.jit(function, donate_argnums=0)
     state = [jnp.array(given[0])]
 
@@ -94,7 +94,7 @@ def backward(function: Function, names: list[str], given: list[Any], weights: An
 
 
 def functions(row: Row) -> dict[str, Function]:
-    """Functions of those of x, values, index and mask that the row has."""
+    """The variants as functions of x, values, index and mask, as far as the row has them."""
     axis = row.axis
     if row.op == "slice_scatter":
         return slices(row)

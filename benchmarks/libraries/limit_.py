@@ -1,4 +1,4 @@
-"""The limit: a copy or a fill in pre-faulted huge pages, by one thread and by all."""
+"""The limit: a copy or a fill in pre-faulted huge pages, with one thread and with all threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 PIECE = 1 << 20
 POOL = ThreadPoolExecutor(max(1, THREADS - 1))
 
-# ctypes releases the GIL for a call.
+# ctypes releases the GIL during a call, so threads run in parallel.
 memmove, memset = ctypes.CDLL(None).memmove, ctypes.CDLL(None).memset
 memmove.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 memset.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t)
@@ -56,7 +56,7 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
     function = memmove if copies else memset
 
     def pieces(start: int, stop: int, size: int) -> list[tuple[int, int, int]]:
-        """The arguments of the calls for a range of the bytes."""
+        """The arguments of the calls, one call for each range of the bytes."""
         to, source = t["to"].ctypes.data, t["from"].ctypes.data if copies else 0
         edges = [*range(start, stop, size), stop]
         return [(to + a, source + a if copies else 1, b - a) for a, b in itertools.pairwise(edges)]
@@ -73,7 +73,8 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
 
     whole = t["to"].size
     found: Variants = {}
-    # The C library uses non-temporal stores for large calls, which is not always faster.
+    # The C library uses non-temporal stores for large blocks, which is not always faster. So
+    # smaller blocks are tried, too.
     for name, size in {"at once": whole, "in pieces": PIECE}.items():
         found[name] = partial(work, pieces(0, whole, size))
         if THREADS > 1:

@@ -1,4 +1,4 @@
-"""NumPy: a copy and an assignment, and the alternatives that its users know."""
+"""NumPy: a copy and an assignment, and common alternatives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Write = Callable[[np.ndarray], np.ndarray]
 
 
 def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, Any]:
-    # A copy, because in place a variant writes x.
+    # The copy is needed because an in-place variant writes x.
     return {
         name: view(base.copy(), row.layout) if name in LAID else base
         for name, base in bases.items()
@@ -55,7 +55,7 @@ def copied(write: Write, x: np.ndarray) -> Variant:
 
 
 def lines(row: Row, t: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Variants that write into x with one statement: the statement and the names in it."""
+    """Variants that write into x with one statement: the statement, and the values of its names."""
     values, index, mask = t.get("values"), t.get("index"), t.get("mask")
     before = ":, " * row.axis
 
@@ -104,7 +104,7 @@ def lines(row: Row, t: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def at_is_fast(row: Row) -> bool:
-    """Whether to try ``ufunc.at``: it is fast on flat arrays, and takes seconds on wide rows."""
+    """Whether to try ``ufunc.at``. It is fast on 1-D arrays, but takes seconds on wide rows."""
     flat = len(row.shape) == 1 or row.count * row.entries // row.shape[row.axis] < 1_000_000
     return flat and row.op in ("scatter", "index_add")
 
@@ -128,7 +128,7 @@ def writes(row: Row, t: dict[str, Any]) -> dict[str, Write]:
 
 
 def reductions(row: Row, t: dict[str, Any]) -> dict[str, Write]:
-    """By ``ufunc.at``; by sorting and ``reduceat``; and sums of flat arrays by ``bincount``."""
+    """Reductions by ``ufunc.at``, by sorting and ``reduceat``, and 1-D sums by ``bincount``."""
     values, index = t["values"], t["index"]
     rows = (*(slice(None) for _ in row.shape[: row.axis]), index)
     kind = reduction(row)
@@ -137,7 +137,7 @@ def reductions(row: Row, t: dict[str, Any]) -> dict[str, Write]:
     down = (..., *(None for _ in row.shape[row.axis + 1 :]))  # broadcasts counts along a row
 
     def divided(y: np.ndarray) -> np.ndarray:
-        """Turn a sum into a mean; places that are not indexed keep their value."""
+        """Turn a sum into a mean. Places that are not indexed keep their value."""
         counts = np.bincount(index, minlength=row.shape[row.axis])
         if row.include_self:
             counts += 1

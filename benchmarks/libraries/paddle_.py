@@ -1,4 +1,4 @@
-"""Paddle: its functions, and combinations of them that its users know."""
+"""Paddle: its functions, and common combinations of them."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def scatters(row: Row, t: dict[str, Any]) -> Variants:
     if kind != "assign":
         put["include_self"] = row.include_self
     if row.op == "put_along_axis":
-        # `broadcast=False` gives the same result with one check of sizes less.
+        # `broadcast=False` gives the same result and skips a check of the sizes.
         call = partial(paddle.put_along_axis, x, index, values, axis, broadcast=False, **put)
         return {"put_along_axis": call}
     shape = [1] * x.ndim

@@ -1,4 +1,4 @@
-"""PyTorch: its functions, and combinations of them that its users know."""
+"""PyTorch: its functions, and common combinations of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, torch.Tensor]:
             made[name] = made[name].permute(*range(made[name].ndim)[::-1])
         else:
             made[name] = view(made[name], row.layout)
-    # Without gradients nothing is recorded; disabling them also saves the check.
+    # No tensor requires a gradient. Disabling gradients also saves the check for that.
     torch.set_grad_enabled(row.mode == "backward")
     if row.mode == "backward":
         for name in {"x", "values"} & set(made):
@@ -177,7 +177,7 @@ def scatters(row: Row, t: dict[str, torch.Tensor]) -> Variants:
     rows = (*(slice(None) for _ in row.shape[:axis]), index)
     shape = [1] * x.ndim
     shape[axis] = -1
-    wide = index.view(shape).expand(values.shape)  # a view, made before the timing
+    wide = index.view(shape).expand(values.shape)  # a view that is made before the timing
     if kind == "assign":
         return {
             "index_copy": partial(torch.index_copy, x, axis, index, values),
@@ -196,7 +196,7 @@ def scatters(row: Row, t: dict[str, torch.Tensor]) -> Variants:
 
 
 def sums(row: Row, x: Any, index: Any, values: Any, wide: Any, rows: Any) -> Variants:
-    """Sums, and means by dividing sums by counts."""
+    """Variants for sums, and for means as sums divided by counts."""
     axis = row.axis
     shape = [1] * x.ndim
     shape[axis] = -1
@@ -227,7 +227,7 @@ def sums(row: Row, x: Any, index: Any, values: Any, wide: Any, rows: Any) -> Var
     if x.ndim == 1 and row.include_self and row.dtype == "float32":
         found["bincount"] = lambda: finish(x + torch.bincount(index, values, len(x)))
     if row.dtype in ("float16", "bfloat16"):
-        # Rounded once, as in Inlay.
+        # These variants round once, like Inlay.
         def widened() -> torch.Tensor:
             return base().float().index_add_(axis, index, values.float()).to(x.dtype)
 

@@ -1,4 +1,4 @@
-"""The workloads of several operations in PyTorch: eager, and by ``torch.compile``."""
+"""The workloads of several operations in PyTorch, eager and with ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def variants(row: Row, t: dict[str, torch.Tensor]) -> Variants:
     else:
         found["compile"] = partial(torch.compile(function), **t)
     with contextlib.suppress(Exception):  # raised again when the variant is tried
-        found["compile"]()  # compile now: a first call that compiles would count as too slow
+        found["compile"]()  # compiles now, so that the first timed call does not
     if row.op == "slice_chain":
-        # Written by hand: one clone, then writes in place.
+        # The best manual version: one clone, then in-place writes.
         def clone() -> Any:
             y = t["x"].clone()
             for k, (start, stop) in enumerate(patches(row)):
@@ -70,7 +70,7 @@ def variants(row: Row, t: dict[str, torch.Tensor]) -> Variants:
 
 
 def compiled_step(loss: Any, t: dict[str, torch.Tensor]) -> Any:
-    """Forward and backward are compiled together by tracing the loss with its gradient."""
+    """Compile forward and backward together, by tracing the loss with its gradient."""
     compiled = torch.compile(loss)
 
     def step() -> Any:

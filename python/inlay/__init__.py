@@ -1,12 +1,11 @@
-"""Indexed writes for tensors: write values where a slice, a diagonal, a mask or an index says.
+"""Indexed writes for tensors: write values at a slice, a diagonal, a mask or an index.
 
 Every function takes tensors, NumPy arrays, lists and numbers. It returns a `Tensor` if one of its
-arguments was one, and a NumPy array otherwise. `operations` lists the functions that are operations
-on tensors.
+arguments is a `Tensor`, and a NumPy array otherwise. `operations` lists the operations on tensors.
 """
 
 from inlay import errors, static
-from inlay._inlay import *  # noqa: F403  (the operations, by the module's own list)
+from inlay._inlay import *  # noqa: F403  (the operations: `_inlay.__all__` lists them)
 from inlay._inlay import (
     Argument,
     Operation,
@@ -104,7 +103,7 @@ __all__ = [
     "uint32",
     "uint64",
 ]
-# The operations, as `make stubs` lists them.
+# `make stubs` writes the list of operations.
 __all__ += [
     # exported: begin
     "add",

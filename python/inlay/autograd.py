@@ -1,4 +1,4 @@
-"""Turning the recording of gradients off."""
+"""The switch that turns the recording of gradients off."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class no_grad(ContextDecorator):
         return self
 
     def _recreate_cm(self) -> no_grad:
-        # A decorated function may run in several threads at once, and the mode is per thread.
+        # `ContextDecorator` calls this for each call of a decorated function. The function may run
+        # in several threads at once, and the mode is per thread, so each call needs its own object.
         return no_grad()
 
     def __exit__(self, *exception: object) -> None:

@@ -1,16 +1,16 @@
-"""The exceptions that Inlay raises: each is an `InlayError` and the built-in one of its kind."""
+"""The exceptions that Inlay raises. Each is an `InlayError` and a built-in exception."""
 
 
 class InlayError(Exception):
-    """Every error that Inlay raises."""
+    """The base class of all exceptions that Inlay raises."""
 
 
 class InlayTypeError(InlayError, TypeError):
-    """An argument is of a type or dtype that the operation does not take."""
+    """An argument has a type or dtype that the operation does not accept."""
 
 
 class InlayValueError(InlayError, ValueError):
-    """An argument has a shape or a value that the operation does not take."""
+    """An argument has a shape or a value that the operation does not accept."""
 
 
 class InlayIndexError(InlayError, IndexError):
@@ -18,8 +18,8 @@ class InlayIndexError(InlayError, IndexError):
 
 
 class InlayRuntimeError(InlayError, RuntimeError):
-    """The operation could not be carried out, for instance for lack of memory."""
+    """The operation could not be executed, for example because memory ran out."""
 
 
 class InlayBufferError(InlayError, BufferError):
-    """Memory can't be shared in the way that was asked for."""
+    """Memory can't be shared in the requested way."""

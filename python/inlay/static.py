@@ -50,7 +50,7 @@ _default = Program()
 
 
 def default_main_program() -> Program:
-    """The program of the innermost `program_guard` of this thread. Outside of all, a global one."""
+    """The program of this thread's innermost `program_guard`, or else a global program."""
     return _current.programs[-1] if _current.programs else _default
 
 
@@ -69,18 +69,18 @@ def data(
     shape: Sequence[int | None],
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """A symbolic tensor of the current program. Each run is given its value under `name`.
+    """A symbolic tensor for an input of the current program. Each run gets its value under `name`.
 
-    A size of None or -1 is open: it is known when the value is given. The default dtype is float32.
+    A size of None or -1 is unknown until a run gives the value. The default dtype is float32.
     """
     return default_main_program().data(name, shape, dtype)
 
 
 class Executor:
-    """Runs programs. It has no state that changes, so threads may share one.
+    """Runs programs. It has no mutable state, so threads may share one.
 
-    With a place, ``'cpu'`` or ``'gpu'``, inputs are moved there. Without one, a program runs
-    where its inputs are.
+    With a place, ``'cpu'`` or ``'gpu'``, inputs are moved to that device. Without one, a program
+    runs on the device of its inputs.
     """
 
     def __init__(self, place: str | None = None) -> None:
@@ -94,14 +94,14 @@ class Executor:
         return_numpy: bool = True,
         donate: bool = False,
     ) -> list[Any]:
-        """Run a program on the values of `feed`; the values of `fetch_list` are returned as a list.
+        """Run a program on the values of `feed`. Returns the values of `fetch_list` as a list.
 
         Args:
-            program: the program to run; None stands for the current one.
-            feed: a value for the name of each input.
-            fetch_list: symbolic tensors or names of outputs; None stands for all outputs that
-                `Program.set_outputs` named.
-            return_numpy: return NumPy arrays; if False, tensors.
+            program: the program to run. None stands for the current program.
+            feed: the values of the inputs, by name.
+            fetch_list: symbolic tensors or names of outputs. None stands for all outputs that
+                `Program.set_outputs` has named.
+            return_numpy: return NumPy arrays, or tensors if False.
             donate: the run may write into the memory of its inputs.
 
         A run that fails does not change the program. It does not change the inputs either, unless
@@ -120,8 +120,8 @@ def gradients(
     """Add operations to the program that compute the gradients of the sum of `targets`.
 
     Set ``stop_gradient = False`` on the inputs before the targets are computed. `target_gradients`
-    are the weights of the targets; the default is 1. The result is None for an input on which no
-    target depends.
+    are the weights of the targets; the default is 1. The result is None for an input that no target
+    depends on.
     """
     targets = [targets] if isinstance(targets, Tensor) else list(targets)
     inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
@@ -139,7 +139,8 @@ def gradients(
         (target if seed is None else target * seed).sum()
         for target, seed in zip(targets, seeds, strict=True)
     ]
-    # `grad` takes weights for all targets or for none, so they are multiplied here.
+    # `grad` needs weights for all targets or for none. So each target is multiplied by its weight
+    # and summed to a scalar, which needs none.
     return grad(total, inputs, retain_graph=True, allow_unused=True)
 
 
@@ -148,7 +149,7 @@ def append_backward(
 ) -> list[tuple[Tensor, Tensor | None]]:
     """Add operations to the program that compute the gradients of `loss`, which has one element.
 
-    Returns a pair of each parameter and its gradient.
+    Returns a list of pairs: a parameter and its gradient.
     """
     parameters = list(parameter_list)
     found = grad(loss, parameters, retain_graph=True, allow_unused=True)
@@ -156,7 +157,7 @@ def append_backward(
 
 
 def save(program: Program, path: str, fetch_list: Mapping[str, Tensor] | None = None) -> None:
-    """Write a program to a file: the operations that `fetch_list`, or else its outputs, need."""
+    """Write to a file the operations that `fetch_list`, or else the program's outputs, need."""
     if fetch_list is not None:
         program.set_outputs(dict(fetch_list))
     program.save(path)

@@ -1,4 +1,4 @@
-"""Functions that are traced once and then run as programs."""
+"""The decorator `jit`, which traces a function once and then runs it as a program."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Rebuild = Callable[[list[Any]], Any]
 
 
 class Jit(Generic[P, R]):
-    """A function of tensors that runs as a program; made by `jit`."""
+    """A function of tensors that runs as a program. `jit` makes it."""
 
     def __init__(self, function: Callable[P, R], donate: bool = False) -> None:
         self._function = function
         self._traces = _Traces(donate)
-        # Threads that ask for the same trace wait for one to make it. The lock is reentrant because
-        # a function may call itself while it is traced.
+        # Only one thread at a time makes traces, so that two don't make the same one. The lock is
+        # reentrant, because a function may call itself while it is traced.
         self._lock = threading.RLock()
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """The function's result for these arguments."""
+        """Returns the function's result for these arguments."""
         if not kwargs:
             result = self._traces.call(args)
             if result is not NotImplemented:
@@ -40,7 +40,8 @@ class Jit(Generic[P, R]):
         values = (*args, *kwargs.values())
         arrays = [value for value in values if _is_array(value)]
         if any(_is_recorded(array) for array in arrays):
-            # Gradients need the function itself, and so does another trace.
+            # The function runs itself: its operations are recorded for a gradient, or by a trace of
+            # an outer function.
             return self._function(*args, **kwargs)
         plain = not kwargs and len(arrays) == len(args)
         constants = None if plain else (*kwargs, *map(_kind, values))
@@ -49,13 +50,13 @@ class Jit(Generic[P, R]):
         return cast(R, trace.run(arrays))
 
     def explain(self) -> str:
-        """The plans of all traces, in words."""
+        """The plans of all traces, as text."""
         return self._traces.explain()
 
     def _trace(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], symbols: list[Tensor]
     ) -> tuple[list[Tensor], Rebuild | None]:
-        """Calls the function with `symbols` in place of arrays, and flattens its result."""
+        """Calls the function with `symbols` instead of arrays, and flattens its result."""
         left = iter(symbols)
         positional = [next(left) if _is_array(value) else value for value in args]
         named = {n: next(left) if _is_array(value) else value for n, value in kwargs.items()}
@@ -70,31 +71,31 @@ def _is_array(value: Any) -> bool:
 
 
 def _is_recorded(value: Any) -> bool:
-    """Whether a call with this argument needs the function itself, not a trace."""
+    """Whether operations on this argument are recorded, so that the function itself must run."""
     if not isinstance(value, Tensor):
         return False
     return value._is_symbolic or (not value.stop_gradient and is_grad_enabled())
 
 
 def _kind(value: Any) -> Any:
-    """What tells constants apart, or None for an array: its dtype and rank are known elsewhere."""
+    """The key of a constant. It is None for an array, whose dtype and rank are keys elsewhere."""
     return None if _is_array(value) else _constant(value)
 
 
 def _constant(value: Any) -> Any:
-    """A key that differs where constants differ. 1, 1.0 and True are equal; so are 0.0 and -0.0."""
+    """A key that differs if constants differ, even if `==` holds: 1, 1.0 and True; 0.0 and -0.0."""
     if isinstance(value, tuple):
         return (type(value), *map(_constant, value))
     if _is_array(value):
         raise InlayTypeError("jit: pass tensors and arrays as arguments, not in tuples")
-    # The text of a number shows the sign of a zero.
+    # Unlike `==`, `repr` shows the sign of 0.0.
     return (
         (type(value), repr(value)) if isinstance(value, float | complex) else (type(value), value)
     )
 
 
 def _flatten(result: Any, found: list[Tensor]) -> Rebuild:
-    """Appends the tensors of a result to `found`; returns what makes the result from values."""
+    """Appends the tensors of a result to `found`. Returns a callable that rebuilds the result."""
     if isinstance(result, np.ndarray):
         result = to_tensor(result)
     if isinstance(result, Tensor):
@@ -120,10 +121,10 @@ def jit(
 def jit(function: Any = None, *, donate: bool = False) -> Any:
     """Make a function of tensors run as a program.
 
-    The function is called once with symbolic tensors for each set of dtypes and ranks of its
-    arguments. Its operations are recorded and planned, and later calls run the plan. A function
-    that asks for a size is traced for each set of sizes. Arguments that are not tensors or arrays
-    are constants. The results are arrays if there is no tensor among the arguments.
+    The function is called once with symbolic tensors for each combination of dtypes and ranks of
+    its arguments. Its operations are recorded and planned, and later calls run the plan. If the
+    function asks for a size, it is traced for each combination of sizes. Arguments that are not
+    tensors or arrays are constants. The results are arrays if no argument is a tensor.
 
     A condition on values can't be traced; use `where` or a masked operation instead. Writes in
     place don't change the arguments of the call. While a gradient is recorded for an argument, the

@@ -1,4 +1,4 @@
-"""Names for annotations: what the functions of Inlay take."""
+"""Type aliases for the arguments of Inlay's functions."""
 
 import builtins
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ Number: TypeAlias = builtins.bool | int | float | complex
 """A Python number."""
 
 ArrayLike: TypeAlias = Tensor | npt.NDArray[Any] | np.generic | Number | Sequence[Any]
-"""What every function takes for a tensor: lists may be nested."""
+"""An argument that is converted to a tensor. Lists may be nested."""
 
 DTypeLike: TypeAlias = dtype | str | np.dtype[Any] | type[Any]
-"""What stands for an element type."""
+"""An argument that is converted to a dtype."""
 
 
 class SupportsDLPack(Protocol):
-    """An array of another library, as `inlay.from_dlpack` takes it."""
+    """An array of another library that `inlay.from_dlpack` accepts."""
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
-        """A capsule over the array's memory."""
+        """Returns a capsule over the array's memory."""

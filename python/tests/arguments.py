@@ -14,7 +14,7 @@ FAR = 2**62
 
 
 def shapes(rng: np.random.Generator, least: int = 0, each: int = 3) -> Iterator[tuple[int, ...]]:
-    """Shapes of every rank from `least` to 6; some have an axis of size 0."""
+    """Shapes of every rank from `least` to 6. Some have an axis of size 0."""
     for rank in range(least, 7):
         for _ in range(each):
             sizes = rng.integers(1, LARGEST[rank] + 1, rank)
@@ -31,7 +31,7 @@ def bits(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
 
 
 def numbers(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
-    """Numbers for arithmetic: most of moderate size, and a few extreme ones."""
+    """Numbers for arithmetic: most have a moderate size, and a few are extreme."""
     if dtype in ("bool", *INTEGERS):
         return bits(rng, dtype, shape)
     if dtype in COMPLEXES:
@@ -51,7 +51,7 @@ def python(number: np.ndarray) -> Any:
 def stretched(
     rng: np.random.Generator, make: Callable[..., np.ndarray], dtype: str, shape: Any
 ) -> np.ndarray:
-    """As `make`, with stride 0 along some axes."""
+    """The array of `make`, with stride 0 along some axes."""
     thin = [1 if n and rng.random() < 0.15 else n for n in shape]
     return np.broadcast_to(make(rng, dtype, tuple(thin)), shape)
 
@@ -99,7 +99,7 @@ def laid(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
 
 
 def replaced(shape: tuple[int, ...], axis: int, *sizes: Any) -> tuple[int, ...]:
-    """A shape with other sizes in the place of an axis."""
+    """A shape in which other sizes replace an axis."""
     axis %= len(shape)
     return (*shape[:axis], *(int(size) for size in sizes), *shape[axis + 1 :])
 
@@ -112,12 +112,12 @@ def defined(dtype: str, reduce: str) -> bool:
 
 
 def assert_bits(actual: np.ndarray, expected: np.ndarray) -> None:
-    """Asserts that all bits are equal, those of NaNs as well."""
+    """Asserts that all bits are equal, also those of NaNs."""
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     assert actual.tobytes() == expected.tobytes(), f"got\n{actual}\nexpected\n{expected}"
 
 
 def without_negative_zeros(x: np.ndarray) -> np.ndarray:
-    """See the test of ties."""
+    """Replaces -0.0 by 0.0, because libraries differ in ties between them."""
     return np.where(x == 0, np.zeros((), x.dtype), x) if x.dtype.kind not in "bc" else x

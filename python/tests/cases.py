@@ -13,17 +13,18 @@ A file:
     attrs = { axis = 0 }                 # keyword arguments; the others have their defaults
     expect = { dtype = "T", shape = [2], data = [0, 0] }
 
-or, instead of `expect`, the error and words that its text contains:
+or, instead of `expect`, the error and words that its message contains:
 
     error = { kind = "IndexError", contains = ["scatter", "7", "axis 0", "size 3"] }
 
 - `dtypes`: "all", "integer", "float", "complex", "number" (all but bool), "real" (number without
   complex), or a list of names.
 - `data`: row-major. `{ fill = 1 }` repeats a number, `{ arange = true }` is 0, 1, 2, ...
-- A number: as TOML writes it; "nan", "inf", "-inf" and "-0.0" as strings, integers past int64 as
-  decimal strings, complex as [re, im]. A bool is true or false, where the dtype is "T" 0 or 1.
-- `attrs`: None is written by leaving the argument out, within a list as "none"; a dtype by its
-  name or "T"; `value` and `fill_value` as a number of `data`.
+- A number: as in TOML. "nan", "inf", "-inf" and "-0.0" are strings, integers that exceed int64 are
+  decimal strings, and a complex number is [re, im]. A bool is true or false, or 0 or 1 if the dtype
+  is "T".
+- `attrs`: an argument that is None is left out; within a list, None is "none". A dtype is its name
+  or "T". `value` and `fill_value` are written like a number of `data`.
 - `attrs.key` of getitem and setitem: a list of ints, slices ("1:5:2"), "...", "none", and "@name",
   a tensor of the case.
 - A list of tensors, as `concat` takes it, is written as the tensors x0, x1, ... of the case.
@@ -65,11 +66,11 @@ OWN_KEYS = {"op", "name", "dtypes", "attrs", "expect", "error", "python_only"}
 
 
 OPERATIONS = {op.name: op for op in inlay.operations()}
-SYNTAX = {"getitem": ["x"], "setitem": ["x", "value"]}  # what is no function
+SYNTAX = {"getitem": ["x"], "setitem": ["x", "value"]}  # syntax, not functions
 
 
 def inputs_of(op: str) -> list[str]:
-    """The arguments up to the last tensor, in order: "x*" is the list of the tensors x0, x1, ..."""
+    """The arguments up to the last tensor, in order. "x*" is the list of tensors x0, x1, ..."""
     if op in SYNTAX:
         return SYNTAX[op]
     found, upto = [], 0
@@ -120,7 +121,7 @@ class Case:
 
 
 def listed(name: str, tensors: dict[str, Any]) -> list[str]:
-    """For "x*", the names x0, x1, ... up to the first that is missing."""
+    """The names x0, x1, ... for "x*", up to the first one that is missing."""
     numbered = (f"{name[:-1]}{k}" for k in itertools.count())
     return list(itertools.takewhile(tensors.__contains__, numbered))
 
@@ -227,7 +228,7 @@ def all_cases() -> list[Case]:
 
 
 def assert_same(actual: np.ndarray, expected: np.ndarray) -> None:
-    """Asserts equal dtypes, shapes and bits. All NaNs are equal."""
+    """Asserts equal dtypes, shapes and bits. All NaNs count as equal."""
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     ours, theirs = real_parts(actual), real_parts(expected)

@@ -16,6 +16,6 @@ def rng(request) -> np.random.Generator:
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
-    """For tests with overflow and NaN. In other tests a NumPy warning is an error."""
+    """Allows overflow and NaN. In other tests, a NumPy warning is an error."""
     with np.errstate(all="ignore"):
         yield

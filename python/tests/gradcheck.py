@@ -1,4 +1,4 @@
-"""Helpers of the gradient tests: leaves, random arguments, and a check by differences."""
+"""Helpers of the gradient tests: leaves, random arguments, and a check by finite differences."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Draw:
         return self.rng.integers(-size, size, shape)
 
     def count(self, size: int) -> int:
-        """The number of entries of an index into `size`; often more than there are places."""
+        """The number of entries of an index into `size` places. It is often more than `size`."""
         return int(self.rng.integers(0, 2 * size + 1)) if size else 0
 
     def mask(self, *shape: int) -> np.ndarray:
@@ -104,7 +104,7 @@ LAYOUTS: dict[str, Function] = {
 
 
 def spread(a: np.ndarray) -> np.ndarray:
-    """The same elements in reverse order and with gaps in memory."""
+    """The same elements, stored in reverse order and with gaps in memory."""
     wide = np.full(tuple(2 * size for size in a.shape), 99.0, a.dtype)
     view = wide[(..., *(slice(None, None, -2) for _ in a.shape))]
     view[...] = a
@@ -132,7 +132,7 @@ def by_differences(
     weights: list[np.ndarray],
     step: float,
 ) -> list[np.ndarray]:
-    """The gradient of Re <weights, function(arrays)>."""
+    """The gradient of Re <weights, function(arrays)>, by central differences."""
 
     def loss(arrays: list[np.ndarray]) -> float:
         results = function(arrays)
@@ -158,7 +158,7 @@ def in_both_modes(
     layout: Function,
     arrays: list[np.ndarray],
 ) -> list[np.ndarray]:
-    """The results of `compute` for leaves. A program with open sizes must give the same bits."""
+    """The results of `compute` for leaves. A program with unknown sizes must give the same bits."""
     found = compute(leaves(arrays, layout))
     program = static.Program()
     symbols = [
@@ -181,7 +181,7 @@ def in_both_modes(
 
 
 def first_order(function: Function, layout: Function, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The gradients of `function` for all arrays but the last, which is the seed."""
+    """The gradients of `function` for all arrays except the last one, which is the seed."""
 
     def compute(tensors: list[inlay.Tensor]) -> list[inlay.Tensor | None]:
         return inlay.grad(function(*tensors[:-1]), tensors[:-1], grad_outputs=[tensors[-1]])

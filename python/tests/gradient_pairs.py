@@ -1,4 +1,4 @@
-"""Pairs of a function in Inlay and in a peer, whose gradients must be equal."""
+"""Pairs of a function in Inlay and in another library, whose gradients must be equal."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Make = Callable[[Draw], tuple[list[np.ndarray], Function, Function]]
 
 
 class Pairs:
-    """Functions by name; each draws the arrays and returns the two functions."""
+    """Functions by name. Each draws the arrays and returns the two functions."""
 
     def __init__(self) -> None:
         self.makes: dict[str, Make] = {}
         self.real_only: set[str] = set()
 
     def __call__(self, name: str, real_only: bool = False) -> Callable[[Function], Function]:
-        """A decorator that adds one."""
+        """A decorator that adds a function."""
 
         def add(make: Function) -> Function:
             assert name not in self.makes
@@ -35,7 +35,7 @@ class Pairs:
         return add
 
     def add_folds(self, peer: Any) -> None:
-        """Adds reductions over an axis, which have the same arguments in peers."""
+        """Adds reductions over an axis, which have the same arguments in other libraries."""
         for fold in ["sum", "mean", "prod", "amax", "amin"]:
 
             @self(f"{fold} over an axis", fold in ("amax", "amin"))
@@ -50,7 +50,7 @@ class Pairs:
                 )
 
     def each(self) -> pytest.MarkDecorator:
-        """A test's `name` and `dtype`."""
+        """The arguments `name` and `dtype` of a test."""
         return pytest.mark.parametrize(
             ("name", "dtype"),
             [

@@ -11,7 +11,7 @@ RNG = np.random.default_rng(5)
 
 
 def chain() -> tuple[static.Program, inlay.Tensor]:
-    """A program of all five operations in sequence, with open sizes."""
+    """A program of all five operations in sequence, with unknown sizes."""
     program = static.Program()
     with static.program_guard(program):
         x = static.data("x", [None, None], "float32")

@@ -1,4 +1,4 @@
-"""Wrong objects for every kind of argument give a clear error and never a crash."""
+"""Tests that wrong objects for every kind of argument give a clear error and never a crash."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LyingArray:
 
 
 class LyingClass:
-    """Has array protocols that give wrong answers."""
+    """Has array protocols that return wrong values."""
 
     @property
     def __class__(self) -> type:
@@ -52,7 +52,7 @@ class LyingInterface:
 
 
 class Everything:
-    """Has every attribute; the value of each is the object itself."""
+    """Has every attribute. The value of each is the object itself."""
 
     def __getattr__(self, _: str) -> Everything:
         return self

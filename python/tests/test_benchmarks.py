@@ -1,4 +1,4 @@
-"""The benchmark: small workloads give what NumPy gives, and records and figures agree."""
+"""Tests of the benchmark: small workloads agree with NumPy, and figures agree with records."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_timed_loop_runs_each_kind_of_variant() -> None:
 
 
 class Fake:
-    """A contender that was timed already."""
+    """A contender that has already been timed."""
 
     def __init__(self, name: str, seconds: float, verdict: str = "same") -> None:
         self.name, self.samples = name, [seconds] * 3
@@ -205,7 +205,7 @@ def test_the_picture_is_of_the_newest_record() -> None:
 
 
 def pair(*passes: list[float]) -> compare.Pair:
-    """A comparison with some ratios in each pass."""
+    """A comparison with the given ratios in each pass."""
     made = compare.Pair(ROWS[0], "inlay")
     made.passes = [[(1.0, ratio) for ratio in one] for one in passes]
     return made
@@ -217,7 +217,7 @@ def pair(*passes: list[float]) -> compare.Pair:
         ([[1.1] * 9], "same"),  # not confirmed by new processes
         ([[1.1] * 9, [1.1] * 18, [1.1] * 18, [1.1] * 18], "slower"),
         ([[0.9] * 9, [0.9] * 18, [0.9] * 18, [0.9] * 18], "faster"),
-        ([[1.1] * 9, [1.02] * 18, [1.02] * 18, [1.02] * 18], "same"),  # the first does not count
+        ([[1.1] * 9, [1.02] * 18, [1.02] * 18, [1.02] * 18], "same"),  # pass 1 does not count
         ([[1.1] * 9, [1.1] * 18, [1.0] * 18, [1.1] * 18], "unclear"),  # processes differ
         ([[1.1] * 9, *[[0.8, 0.9, 1.08, 1.1, 1.3, 1.4] * 3] * 3], "unclear"),  # rounds differ
         ([[1.1] * 9, *[[*[1.1] * 16, 9.0, 0.1]] * 3], "slower"),  # two outliers don't hide it

@@ -1,4 +1,4 @@
-"""The cases in `testdata` on Inlay: every way to call it, with every memory layout.
+"""Runs the cases in `testdata` with Inlay: every way to call, with every memory layout.
 
 The same cases are run against the naive implementations in `test_naive.py`.
 """
@@ -151,7 +151,7 @@ def check(
     wrap: dict[str, Callable[[np.ndarray], Any]],
     layout: Callable[..., np.ndarray] = plain,
 ) -> Any:
-    """Makes the call of a case with a memory layout and wrappers, and checks the outcome.
+    """Makes the call of a case with a memory layout and wrapped tensors. Checks the outcome.
 
     Returns the result, or None if an error was expected.
     """
@@ -184,7 +184,7 @@ def check(
 
 
 def all_as(case: Case, wrap: Callable[[np.ndarray], Any]) -> dict[str, Callable[..., Any]]:
-    """A way to wrap all tensors of a case. The target of an index operator must be a Tensor."""
+    """A function that wraps all tensors of a case. The target of `x[...]` must be a Tensor."""
     wraps = dict.fromkeys(case.tensors, wrap)
     if case.op in OPERATORS and wrap is as_array:
         wraps["x"] = inlay.from_numpy

@@ -74,7 +74,7 @@ def inside(capsule):
 
 
 class Exporter:
-    """An array of another library. It exports as NumPy does, with one of the two structs."""
+    """An array of another library that exports through NumPy, with one of the two structs."""
 
     def __init__(self, array, *, versioned=False, device=(1, 0)):
         self.array, self.versioned, self.device = array, versioned, device
@@ -89,7 +89,7 @@ class Exporter:
 
 
 class Importer:
-    """Gives a tensor's capsule with one of the two structs to NumPy."""
+    """Passes a tensor's capsule, with one of the two structs, to NumPy."""
 
     def __init__(self, tensor, max_version):
         self.tensor, self.max_version = tensor, max_version

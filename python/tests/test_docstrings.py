@@ -14,7 +14,7 @@ PARSER = doctest.DocTestParser()
 
 
 def documented() -> dict[str, str]:
-    """Every public docstring, by the public name of its object."""
+    """All public docstrings, by the public names of their objects."""
     found = {"inlay": inlay.__doc__ or ""}
     for name in inlay.__all__:
         value = getattr(inlay, name)

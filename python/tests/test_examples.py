@@ -1,4 +1,4 @@
-"""The tour runs as a script, shows every operation, and marks the written places."""
+"""Tests that the tour runs as a script, shows every operation, and marks the written places."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPERATIONS = [
     "tril",
     "triu",
 ]
-# The tour runs each operation to find the places that an element is written to.
+# The tour runs each operation to find the places to which an element is written.
 SCENES = {
     "the last duplicate wins": """\
   >>> inlay.scatter(memory, slots, entries)
@@ -72,7 +72,7 @@ SCENES = {
 
 
 def tour(folder: Path, *options: str, **variables: str) -> str:
-    """The output of the tour when it runs in a folder."""
+    """The output of the tour when it runs in a temporary directory."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / "tour.py"), *options],
         cwd=folder,

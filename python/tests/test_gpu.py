@@ -1,7 +1,7 @@
 """Tensors on the GPU: devices, calls with CPU tensors, errors, threads and processes.
 
-The tests fail if there is no GPU. The Debian packages libvulkan1 and mesa-vulkan-drivers have one
-in software.
+The tests fail if there is no GPU. The Debian packages libvulkan1 and mesa-vulkan-drivers provide a
+software device.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_the_chosen_device_is_where_tensors_are_made(gpu: None) -> None:
     ]
     assert {tensor.device for tensor in made} == {"gpu"}
     assert inlay.zeros([2], device="cpu").device == "cpu"
-    # Arrays give arrays, which are on the CPU.
+    # A call with arrays returns an array, which is on the CPU.
     assert isinstance(inlay.scatter(np.zeros(3), [1], np.ones(1)), np.ndarray)
 
 
@@ -382,7 +382,7 @@ def test_400_mib() -> None:
 
 @pytest.mark.parametrize("window", [8192, 65536])
 def test_small_windows_give_the_same(window: int) -> None:
-    """Small tensors that need several bindings."""
+    """With small windows, small tensors need several bindings."""
     ran = in_a_process(
         """
         import numpy as np, inlay
@@ -440,7 +440,7 @@ def test_gradients_of_long_products() -> None:
         x = inlay.to_tensor(np.array([2.0, 3.0], "f4"), stop_gradient=False, device=device)
         u = inlay.to_tensor(updates, stop_gradient=False, device=device)
         y = x.scatter(index, u, False, 0, "mul", include_self=True).sum()
-        # The second algorithm consists of chains, which can be differentiated again.
+        # The second algorithm consists of recurrences, which can be differentiated again.
         recorded = inlay.grad(y, [x, u], retain_graph=True, create_graph=True)
         found.append([*recorded, *inlay.grad(y, [x, u])])
     for one, other in zip(*found, strict=True):

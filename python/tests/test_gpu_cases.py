@@ -1,4 +1,4 @@
-"""The cases in `testdata` on the GPU: functions, methods, in place, of views, and as programs."""
+"""Runs the cases in `testdata` on the GPU: functions, methods, in-place forms, views, programs."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_grad_leaves_the_leaves_alone() -> None:
 
 
 def test_grad_leaves_alone_what_is_below_its_inputs() -> None:
-    """As in PyTorch: the gradient of h needs nothing that h was computed from."""
+    """As in PyTorch, the gradient of h does not visit what h was computed from."""
     x = leaf([2.0])
     h = x * x
     (g,) = inlay.grad(h * 3, h)

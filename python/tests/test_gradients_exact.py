@@ -16,7 +16,7 @@ SHORT_FLOATS = [np.float16, ml_dtypes.bfloat16]
 
 
 def scattered(u: Any, reduce: str, x: Any = None) -> Any:
-    """All of u reduced into one place, with x if there is one."""
+    """Reduces all of u into one place, together with x if it is given."""
     base = np.full(1, 7, u.numpy().dtype) if x is None else x
     index = np.zeros(u.size, int)
     options = {"overwrite": False, "reduce": reduce, "include_self": x is not None}
@@ -53,7 +53,7 @@ each_short = pytest.mark.parametrize("dtype", SHORT_FLOATS, ids=["float16", "bfl
 def test_ties_without_self_share_the_gradient_among_the_updates(
     scatter: Function, reduce: str
 ) -> None:
-    # y = max(3, 3), whatever x is, even 3 as well: two equal the result, so each has half.
+    # y = max(3, 3) for any x, even 3. Two values equal the result, so each gets half.
     for old in [3.0, 5.0, -5.0]:
         x, u = leaf([old]), leaf([3.0, 3.0])
         if scatter is scattered:
@@ -69,7 +69,7 @@ def test_ties_without_self_share_the_gradient_among_the_updates(
 @each_scatter
 @each_extreme
 def test_ties_with_self_share_the_gradient_with_it(scatter: Function, reduce: str) -> None:
-    # y = max(x, 3, 3) and x = 3: three are equal, each has a third. The loser has nothing.
+    # y = max(x, 3, 3) and x = 3: three values are equal, so each gets a third. The loser gets 0.
     x, u = leaf([3.0]), leaf([3.0, 3.0, {"amax": 2.0, "amin": 4.0}[reduce]])
     scatter(u, reduce, x).backward()
     assert grad_list(u) == [1 / 3, 1 / 3, 0.0]
@@ -91,7 +91,7 @@ def test_a_self_that_loses_or_wins_alone(scatter: Function, reduce: str) -> None
 @each_scatter
 @each_extreme
 def test_both_zeros_and_infinities_tie(scatter: Function, reduce: str) -> None:
-    # 0.0 == -0.0 and inf == inf, so they share.
+    # 0.0 == -0.0 and inf == inf, so they share the gradient.
     for values in [[0.0, -0.0], [np.inf, np.inf], [-np.inf, -np.inf]]:
         u = leaf(values)
         scatter(u, reduce).backward()
@@ -100,7 +100,7 @@ def test_both_zeros_and_infinities_tie(scatter: Function, reduce: str) -> None:
 
 @each_extreme
 def test_ties_of_a_reduction_share_the_gradient(reduce: str) -> None:
-    # Row 0 has two equal extremes, row 1 one, row 2 three.
+    # Row 0 has two equal extremes, row 1 has one, and row 2 has three.
     x = leaf([[3.0, 3.0, 3.5], [1.0, 2.0, 3.0], [4.0, 4.0, 4.0]])
     if reduce == "amax":
         x = leaf([[3.0, 3.0, 2.5], [3.0, 2.0, 1.0], [4.0, 4.0, 4.0]])
@@ -110,8 +110,8 @@ def test_ties_of_a_reduction_share_the_gradient(reduce: str) -> None:
 
 @each_extreme
 def test_nan_in_one_slot_does_not_poison_the_others(reduce: str) -> None:
-    # Slot 0 holds NaN and 1: the result is NaN, which the NaN equals and 1 does not, so the NaN has
-    # the gradient. Slot 1 holds 2 alone and gets 1, not NaN. Slot 2 is not named: x has it.
+    # Place 0 gets NaN and 1. The result is NaN, so the NaN gets the gradient. Place 1 gets only 2,
+    # whose gradient is 1, not NaN. Place 2 is not named, so x gets its gradient.
     x, u = leaf([0.0, 0.0, 0.0]), leaf([np.nan, 1.0, 2.0])
     options = {"overwrite": False, "reduce": reduce, "include_self": False}
     y = inlay.scatter(x, [0, 0, 1], u, **options)
@@ -119,7 +119,7 @@ def test_nan_in_one_slot_does_not_poison_the_others(reduce: str) -> None:
     np.testing.assert_array_equal(y.numpy(), [np.nan, 2.0, 0.0])
     assert grad_list(u) == [1.0, 0.0, 1.0]
     assert grad_list(x) == [0.0, 0.0, 1.0]
-    # Two NaNs share.
+    # Two NaNs share the gradient.
     u = leaf([np.nan, np.nan, 2.0])
     inlay.scatter(x.detach(), [0, 0, 1], u, **options).sum().backward()
     assert grad_list(u) == [0.5, 0.5, 1.0]
@@ -133,7 +133,7 @@ def test_nan_in_one_row_does_not_poison_the_others(reduce: str) -> None:
 
 
 def test_nan_in_one_slot_of_a_product_does_not_poison_the_others() -> None:
-    # Slot 0: d/du0 = u1 = 2 and d/du1 = u0 = NaN. Slot 1: d/du2 = u3 = 3, d/du3 = u2 = 0.
+    # Place 0: d/du0 = u1 = 2 and d/du1 = u0 = NaN. Place 1: d/du2 = u3 = 3, d/du3 = u2 = 0.
     u = leaf([np.nan, 2.0, 0.0, 3.0])
     inlay.scatter(np.ones(2), [0, 0, 1, 1], u, overwrite=False, reduce="mul").sum().backward()
     np.testing.assert_array_equal(u.grad.numpy(), [2.0, np.nan, 3.0, 0.0])
@@ -142,8 +142,8 @@ def test_nan_in_one_slot_of_a_product_does_not_poison_the_others() -> None:
 @each_product
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_products_with_zeros(product: Function, dtype: str) -> None:
-    # d(abc)/da = bc, and so on: with one zero only its own derivative is left, with two or three
-    # nothing is.
+    # d(abc)/da = bc, and so on. With one zero, only the derivative of the zero is not 0. With two
+    # or three zeros, all derivatives are 0.
     for values, expected in [
         ([0.0, 3.0, 5.0], [15.0, 0.0, 0.0]),
         ([3.0, 0.0, 5.0], [0.0, 15.0, 0.0]),
@@ -168,7 +168,7 @@ def test_second_derivatives_of_products_with_zeros(product: Function, dtype: str
 
 @each_product
 def test_third_derivatives_of_products_with_zeros(product: Function) -> None:
-    # d3(abc)/(da db dc) = 1 even at 0, 0, 0; and of abcd it is d.
+    # d3(abc)/(da db dc) = 1, even at 0, 0, 0. For abcd it is d.
     for values, expected in [([0.0] * 3, [0.0, 0.0, 1.0]), ([0.0, 0.0, 0.0, 7.0], [0, 0, 7, 0])]:
         u = leaf(values)
         (g,) = inlay.grad(product(u), u, create_graph=True)
@@ -189,7 +189,7 @@ def test_products_with_zeros_and_self(product: Function) -> None:
 
 
 def others(values: np.ndarray) -> np.ndarray:
-    """The product of all others, by plain loops over exact fractions, rounded once."""
+    """The product of all other factors, computed with exact fractions and rounded once."""
     exact = [Fraction(float(value)) for value in values]
     products = []
     for k in range(len(exact)):
@@ -201,13 +201,13 @@ def others(values: np.ndarray) -> np.ndarray:
 
 
 FACTORS: dict[str, list[float]] = {
-    # d/du0 = 1e-25 * 1e20 = 1e-5, though the whole product, 1e-30, has passed through 1e-50, which
-    # float32 does not have; d/du2 = 1e-50 rounds to 0.
+    # d/du0 = 1e-25 * 1e20 = 1e-5, although an intermediate product is 1e-50, which float32 can't
+    # represent. d/du2 = 1e-50 rounds to 0.
     "underflow on the way": [1e-25, 1e-25, 1e20],
     "underflow at the end": [1e20, 1e-25, 1e-25],
-    # d/du3 = 1e-30, which products in float32 from the left would lose.
+    # d/du3 = 1e-30. A product from the left in float32 would underflow to 0.
     "underflow before a one": [1e-25, 1e-25, 1e20, 1.0],
-    # Products of the first two are beyond float32; each gradient is within.
+    # The product of the first two factors exceeds float32, but each gradient is in range.
     "overflow on the way": [1e30, 1e30, 1e-30, 1e-30],
     "subnormal": [1e-40, 1e30, 2.0],
     "smallest": [1e-45, 1e38, 3.0],
@@ -243,7 +243,7 @@ def test_huge_and_tiny_factors_at_second_order(product: Function) -> None:
     ],
 )
 def test_tiny_factors_of_a_self(product: Function) -> None:
-    # dy/dx = 1e-25 * 1e-25 * 1e20 = 1e-30, which float32 has.
+    # dy/dx = 1e-25 * 1e-25 * 1e20 = 1e-30, which float32 can represent.
     x, u = leaf([1.0], "float32"), leaf([1e-25, 1e-25, 1e20], "float32")
     product(x, u).backward()
     np.testing.assert_allclose(grad_list(u), [1e-5, 1e-5, 0], rtol=1e-6)
@@ -253,7 +253,7 @@ def test_tiny_factors_of_a_self(product: Function) -> None:
 @pytest.mark.xfail(strict=True, reason="float64 has no wider dtype for products on the way")
 @each_product
 def test_tiny_factors_in_float64(product: Function) -> None:
-    # d/du3 = 1e-200 * 1e-200 * 1e300 = 1e-100, which float64 has.
+    # d/du3 = 1e-200 * 1e-200 * 1e300 = 1e-100, which float64 can represent.
     u = leaf([1e-200, 1e-200, 1e300, 1.0])
     product(u).backward()
     np.testing.assert_allclose(u.grad.numpy()[3], 1e-100, rtol=1e-12)
@@ -261,7 +261,7 @@ def test_tiny_factors_in_float64(product: Function) -> None:
 
 @each_product
 def test_tiny_products_under_a_huge_gradient(product: Function) -> None:
-    # d/du2 = 1e38 * 1e-30 * 1e-30 = 1e-22, which float32 has, while it does not have 1e-60.
+    # d/du2 = 1e38 * 1e-30 * 1e-30 = 1e-22, which float32 can represent, but not 1e-60.
     u = leaf([1e-30, 1e-30, 1.0], "float32")
     product(u).backward(np.float32(1e38))
     np.testing.assert_allclose(u.grad.numpy(), [1e8, 1e8, 1e-22], rtol=1e-6)
@@ -270,7 +270,7 @@ def test_tiny_products_under_a_huge_gradient(product: Function) -> None:
 @each_product
 @each_short
 def test_short_products(product: Function, dtype: Any) -> None:
-    # In float16 0.001 ** 3 is 0 and 1000 ** 2 is infinite; no gradient here is either.
+    # In float16, 0.001 ** 3 is 0 and 1000 ** 2 is infinite. No gradient here is 0 or infinite.
     u = leaf([0.001, 0.001, 1000.0, 1000.0], dtype)
     product(u).backward()
     got, expected = u.grad.numpy().astype(float), others(u.numpy()).astype(float)
@@ -278,7 +278,7 @@ def test_short_products(product: Function, dtype: Any) -> None:
 
 
 def test_of_duplicate_overwrites_only_the_winner_has_a_gradient() -> None:
-    # Place 2 is written by entries 0, 1 and 3: the last wins. Place 0 by entry 2 alone.
+    # Entries 0, 1 and 3 write place 2, and the last one wins. Only entry 2 writes place 0.
     index, seed = [2, -1, 0, 2], np.array([10.0, 20.0, 30.0])
     expected_x, expected_u = [0.0, 20.0, 0.0], [0.0, 0.0, 10.0, 30.0]
     writes = {
@@ -301,7 +301,8 @@ def setitem(x: Any, key: Any, value: Any) -> Any:
 
 
 def test_losing_duplicates_of_nan_gradients_are_exactly_0() -> None:
-    # The winner's gradient is NaN; it is chosen for the winner, not multiplied with 0.
+    # The winner's gradient is NaN. It is selected for the winner and not multiplied by 0, so the
+    # others get 0 and not NaN.
     u = leaf([1.0, 2.0])
     inlay.scatter(np.zeros(1), [0, 0], u).backward([np.nan])
     np.testing.assert_array_equal(u.grad.numpy(), [0.0, np.nan])
@@ -327,7 +328,8 @@ def test_values_past_the_index_have_a_gradient_of_0() -> None:
 
 
 def test_unused_elements_of_a_source_have_a_gradient_of_0() -> None:
-    # Two true places take the first two of six; seeds 10 and 30 are those of the true places.
+    # Two true places take the first two of six elements. The seeds of the true places are 10 and
+    # 30.
     source = leaf([[1.0, 2.0, np.nan], [4.0, 5.0, np.inf]])
     x = leaf([0.0, 0.0, 0.0])
     y = inlay.masked_scatter(x, [True, False, True], source)
@@ -337,7 +339,7 @@ def test_unused_elements_of_a_source_have_a_gradient_of_0() -> None:
 
 
 def test_a_mean_divides_by_its_count() -> None:
-    # Place 0 has 3 updates, 4 with self; place 1 none; place 2 one, 2 with self.
+    # Place 0 has 3 updates, or 4 with self. Place 1 has none. Place 2 has one, or 2 with self.
     index = [0, 0, -1, 0]
     for include_self, x_grad, u_grad in [
         (False, [0.0, 1.0, 0.0], [1 / 3, 1 / 3, 1.0, 1 / 3]),
@@ -350,7 +352,7 @@ def test_a_mean_divides_by_its_count() -> None:
 
 
 def test_an_index_fill_counts_each_place_once() -> None:
-    # Place 1 is named twice and written once in effect: the value's gradient is 10 + 30.
+    # Place 1 is named twice but counts once, so the gradient of the value is 10 + 30.
     x, value = leaf(np.zeros(3)), leaf(5.0)
     inlay.index_fill(x, [0, 2, 0, -1], 0, value).backward(np.array([10.0, 20.0, 30.0]))
     assert (grad_list(x), grad_list(value)) == ([0, 20, 0], 40.0)
@@ -384,7 +386,7 @@ ADDERS: dict[str, Function] = {
 @each_short
 @pytest.mark.parametrize("add", ADDERS.values(), ids=ADDERS.keys())
 def test_short_gradients_add_up_in_float32(add: Function, dtype: Any) -> None:
-    # In float16 2048 + 1 is 2048, in bfloat16 256 + 1 is 256: a running sum would stop there.
+    # In float16 2048 + 1 is 2048, and in bfloat16 256 + 1 is 256. A running sum would stop there.
     x = leaf([1.0, 1.0], dtype)
     y = add(x)
     y.backward(np.ones(y.shape, dtype))
@@ -404,7 +406,7 @@ def test_short_gradients_of_a_tensor_used_many_times(dtype: Any) -> None:
         y = y + x
     y.backward()
     assert grad_list(x) == [MANY]
-    # And of a computed one.
+    # The same holds for a computed tensor.
     x = leaf([1.0], dtype)
     h = x * 1.0
     y = h
@@ -416,7 +418,7 @@ def test_short_gradients_of_a_tensor_used_many_times(dtype: Any) -> None:
 
 @each_short
 def test_short_means_of_many(dtype: Any) -> None:
-    # Each gets 1 / 4096 = 2 ** -12, which both dtypes have.
+    # Each gets 1 / 4096 = 2 ** -12, which both dtypes can represent.
     for reduce in ["mean", "amax", "amin"]:
         u = leaf(np.ones(MANY), dtype)
         scattered(u, reduce).backward()
@@ -435,12 +437,13 @@ def test_gradients_have_the_dtype_and_shape_of_their_tensor(dtype: str) -> None:
 
 
 def test_complex_gradients_by_hand() -> None:
-    # L = Re(z w): with z = a + ib, w = c + id it is ac - bd, so dL/da + i dL/db = c - id = conj(w).
+    # L = Re(z w). For z = a + ib and w = c + id, L = ac - bd, so dL/da + i dL/db = c - id =
+    # conj(w).
     z, w = leaf([1 + 2j]), leaf([3 - 4j])
     (z * w).backward()
     assert grad_list(z) == [3 + 4j]
     assert grad_list(w) == [1 - 2j]
-    # The same through a product that is scattered, and with three factors: conj of the others.
+    # The same holds for a scattered product of three factors: the conjugate of the other two.
     u = leaf([1 + 2j, 3 - 4j, 1j])
     scattered(u, "mul").backward()
     assert grad_list(u) == [((3 - 4j) * 1j).conjugate(), ((1 + 2j) * 1j).conjugate(), 11 - 2j]

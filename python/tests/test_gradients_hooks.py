@@ -93,7 +93,8 @@ def test_hooks_of_leaves() -> None:
 
 
 def test_hooks_see_the_whole_gradient_once() -> None:
-    # x is used twice: the hook gets 2 + 3, not the two parts. So does that of a computed tensor.
+    # x is used twice, so the hook gets 2 + 3, not the two parts. The same holds for the hook of a
+    # computed tensor.
     x, seen = leaf([1.0]), []
     h = x * 1.0
     x.register_hook(lambda g: seen.append(("x", g.tolist())))

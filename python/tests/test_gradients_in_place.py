@@ -1,4 +1,4 @@
-"""Gradients and writes in place: errors, outdated views, and arrays beside tensors."""
+"""Gradients and in-place writes: errors, stale views, and arrays together with tensors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_views_from_before_a_write_are_stale(name: str, write: Function) -> None
 
 
 def test_views_from_before_a_tracked_write_are_stale() -> None:
-    """From then on the memory of the view depends on x, but the view has no such history."""
+    """After the write, the memory of the view depends on x, but the view has no such history."""
     x = leaf([1.0, 2.0, 3.0])
     y = inlay.zeros([3], dtype="float64")
     view = y[1:]
@@ -81,7 +81,7 @@ def test_views_from_before_a_tracked_write_are_stale() -> None:
 
 
 def test_values_that_no_rule_reads_may_be_written() -> None:
-    # An overwriting scatter keeps neither x nor updates, and a sum keeps nothing.
+    # An overwriting scatter saves neither x nor updates, and a sum saves nothing.
     x, u = leaf([1.0, 2.0]), leaf([3.0])
     hx, hu = x * 1.0, u * 1.0
     y = inlay.scatter(hx, [1], hu).sum()
@@ -133,7 +133,7 @@ def test_overlapping_in_place_writes_have_the_gradients_of_a_copy() -> None:
 
 @pytest.mark.parametrize("op", [operator.imul, operator.itruediv])
 def test_operators_in_place_with_operands_that_want_gradients(op: Function) -> None:
-    # 2 x x: 4 x; and 2 x / x: 0. PyTorch keeps a copy, and so do the writes here.
+    # The gradient of 2 x x is 4 x, and that of 2 x / x is 0. The writes save a copy, as in PyTorch.
     x = leaf([1.0, 3.0])
     y = x * 2.0
     op(y, x).sum().backward()

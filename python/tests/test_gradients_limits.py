@@ -1,4 +1,4 @@
-"""Gradients at their limits: deep graphs, memory, threads."""
+"""Gradients with deep graphs, their memory, and threads."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_threads_with_graphs_of_their_own() -> None:
 
 
 def test_threads_that_share_a_leaf() -> None:
-    # 4 threads add 25 gradients each of k + 1 at a time: 25 (1 + 2 + 3 + 4) = 250.
+    # Each of 4 threads adds a gradient of k + 1 25 times: 25 (1 + 2 + 3 + 4) = 250.
     x = leaf(np.zeros(200_000))
 
     def work(k: int) -> None:

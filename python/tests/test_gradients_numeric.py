@@ -44,7 +44,7 @@ each_twin = params(name for name in CASES if CASES[name](Draw(name, "float64")).
 
 
 def draws(name: str, dtype: str, count: int) -> list[tuple[Case, Draw]]:
-    """Some cases of a kind; every fourth has no elements in one dimension."""
+    """Some cases of a kind. In every fourth case, an axis may have size 0."""
     found = []
     for k in range(count):
         draw = Draw((name, dtype, k), dtype, zero_size=k % 4 == 3)

@@ -108,7 +108,7 @@ def test_an_error_late_in_the_index_leaves_the_target_alone():
 
 
 def hammer(change, call, seconds=0.5):
-    """Calls `call` again and again while another thread runs `change`."""
+    """Calls `call` repeatedly while another thread runs `change`."""
     stop = threading.Event()
 
     def run():

@@ -1,4 +1,4 @@
-"""The memory that a call needs besides its result, by the counters of the pool.
+"""The memory that a call needs in addition to its result, by the counters of the pool.
 
 Each call runs in a new process, because the peak is counted per process.
 """
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# Sizes are size classes of the pool, so that nothing is rounded up.
+# The sizes are size classes of the pool, so that no size is rounded up.
 PRELUDE = """
 import numpy as np, inlay
 inlay.set_num_threads(2)
@@ -34,7 +34,7 @@ PAGE = 1 << 16
 
 
 def workspace(setup: str, call: str) -> int:
-    """Bytes that ``call`` held at its peak, besides its result."""
+    """The peak memory of ``call`` in bytes, without its result."""
     program = f"{PRELUDE}{setup}\ncall = lambda: {call}\n{MEASURE}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -44,7 +44,7 @@ def workspace(setup: str, call: str) -> int:
 @pytest.mark.parametrize(
     ("setup", "call", "most"),
     [
-        # A bitmap with a count per block; no prefix sums.
+        # A bitmap with a popcount per block, without prefix sums.
         (
             f"x, m = f32({N}), own(rng.random({N}) < 0.5)",
             "x.masked_scatter(m, x)",
@@ -60,18 +60,18 @@ def workspace(setup: str, call: str) -> int:
         ("x, u = f32(1024, 1024), f32(1024)", "x.diagonal_scatter(u)", 0),
         (VALUES, "x.scatter(i, u)", 0),
         (VALUES, "x.scatter(i, u, overwrite=False, include_self=True)", 0),
-        # A bit per place, which marks its first value.
+        # One bit per place marks that it has its first value.
         (VALUES, "x.scatter(i, u, overwrite=False)", N // 4 // 8),
-        # A count per place.
+        # One count per place.
         (VALUES, "x.scatter(i, u, overwrite=False, reduce='mean')", N),
         (WIDE, "x.scatter(i, u)", 16 * ROWS + 4 * PLACES),
         (WIDE, "x.scatter(i, u, overwrite=False)", 16 * ROWS + 4 * PLACES),
         (WIDE, "x.scatter(i, u, overwrite=False, reduce='mean')", 16 * ROWS + 4 * PLACES),
-        # Written in index order, with a bit per place.
+        # The entries are written in index order, with one bit per place.
         (SPARSE, "x.scatter(i, u)", 0),
         (SPARSE, "x.scatter(i, u, overwrite=False)", 16 * ROWS // 8),
-        # Sorted, because a sum does not fit into an element: the index, the order of its entries,
-        # and the end of each group.
+        # The entries are grouped, because a partial sum does not fit into an element. This needs
+        # the index, the order of its entries, and the end of each group.
         (HALVES, "x.scatter(i, u, overwrite=False)", 16 * ROWS),
     ],
 )
@@ -80,7 +80,7 @@ def test_a_fresh_result_needs_little_beside_itself(setup: str, call: str, most: 
 
 
 def test_the_measure_sees_a_workspace() -> None:
-    """A sorted index needs scratch memory, which the measurement shows."""
+    """Checks the measurement itself: sorting an index needs scratch memory."""
     assert workspace(HALVES, "x.scatter(i, u, overwrite=False)") >= 8 * ROWS
 
 

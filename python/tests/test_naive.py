@@ -1,4 +1,4 @@
-"""The cases in `testdata` against the naive implementations: each checks the other."""
+"""Runs the cases in `testdata` with the naive implementations, which checks both."""
 
 from __future__ import annotations
 

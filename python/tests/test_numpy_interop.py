@@ -1,4 +1,4 @@
-"""NumPy arrays in and out: memory is shared for any strides, and dtypes are kept."""
+"""NumPy arrays as arguments and results: memory is shared for any strides, and dtypes are kept."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_the_other_byte_order_is_converted_or_refused() -> None:
     tensor = inlay.to_tensor(array)
     assert tensor.dtype == inlay.int32
     assert tensor.tolist() == [0, 1, 2]
-    # One byte has no byte order.
+    # A dtype of one byte has no byte order.
     assert inlay.from_numpy(np.zeros(2, dtype=np.dtype("int8").newbyteorder())).dtype == "int8"
 
 

@@ -1,4 +1,4 @@
-"""The table of operations, and what each operation in it must have."""
+"""Tests of the table of operations, and of what each operation in it must have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inlay import static
 STUB = (Path(inlay.__file__).parent / "_inlay.pyi").read_text(encoding="utf-8")
 EXAMPLES: dict[str, Case] = {}
 for one in all_cases():
-    # A case of floats is one of which gradients can be asked.
+    # Only a case of floats can have gradients.
     better = one.op not in EXAMPLES or one.dtype == "float64" != EXAMPLES[one.op].dtype
     if one.expect is not None and better:
         EXAMPLES[one.op] = one

@@ -1,4 +1,4 @@
-"""The Python examples of the README and of the pages under docs/ give what they show."""
+"""Tests that the Python examples of README.md and docs/ give the output that they show."""
 
 import doctest
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The text of a tensor: NumPy prints the elements; shape and dtype follow."""
+"""The text of a tensor: the elements as NumPy prints them, the shape and the dtype."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_views(view: Callable[[np.ndarray], np.ndarray]) -> None:
 
 
 def test_bfloats_are_printed_as_float32() -> None:
-    """So the text is the same with and without `ml_dtypes`."""
+    """This makes the text the same with and without `ml_dtypes`."""
     tensor = inlay.to_tensor(np.array([[1, 0.1], [3.14, np.nan]], DTYPES["bfloat16"]))
     elements = "[[1.        , 0.10009766],\n        [3.140625  ,        nan]]"
     assert repr(tensor) == f"Tensor({elements}, shape=[2, 2], dtype=bfloat16)"

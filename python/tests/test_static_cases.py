@@ -1,4 +1,4 @@
-"""The cases in `testdata` as programs: built with known sizes and with open ones, and by `jit`."""
+"""Runs the cases in `testdata` as programs, with known and with unknown sizes, and with `jit`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check(case: Case, style: str, is_open: bool) -> None:
         text = str(raised.value)
         assert isinstance(raised.value, inlay.InlayError)
         for word in case.words:
-            # At build time a message has `?` for an open size, so numbers may be missing.
+            # At build time a message has `?` for an unknown size, so numbers may be missing.
             told = "?" not in text or not any(letter.isdigit() for letter in word)
             assert not told or word in text
     for name, array in case.tensors.items():

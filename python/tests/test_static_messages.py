@@ -1,4 +1,4 @@
-"""A selection of rows whose only user is a scatter is joined to it, with the same results."""
+"""Tests that a row selection whose only user is a scatter is joined to the scatter."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def arguments(entries: int = 50, more: int = 0) -> tuple[np.ndarray, ...]:
 
 
 def joined(function: Any) -> int:
-    """The number of steps that the last plan has joined to others."""
+    """The number of steps in the last plan that are joined to others."""
     text = function.explain()
     return int(text.split(" joined to the next")[0].rsplit(" ", 1)[1])
 
 
 def check(function: Any, joins: int, *many: tuple[Any, ...]) -> Any:
-    """A traced function gives the same result, and its plan joins this many steps."""
+    """Checks that a traced function gives the same result, and how many steps its plan joins."""
     traced = inlay.jit(function)
     for values in many:
         args = [inlay.to_tensor(value) for value in values]
@@ -78,7 +78,7 @@ def test_gradients_are_joined_and_the_same() -> None:
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("first", [False, True])
 def test_rows_that_are_padded_on_other_sides(axis: int, first: bool) -> None:
-    """The second gradient of `concat` pads rows before, after, or beside."""
+    """The second gradient of `concat` pads rows before, after, or on another axis."""
     others = RNG.random((50, 3) if axis == 1 else (50, WIDTH), np.float32)
     whole = RNG.random((50, WIDTH + 3) if axis == 1 else (100, WIDTH), np.float32)
 

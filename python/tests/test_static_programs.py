@@ -1,4 +1,4 @@
-"""Programs: their text, plans, writes in place, and gradients."""
+"""Programs: their text, plans, in-place writes, and gradients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from programs import RNG, chain, feeds
 import inlay
 from inlay import static
 
-# Programs in words.
+# Programs as text.
 
 
 def test_a_listing_has_names_lines_and_open_sizes() -> None:
@@ -34,7 +34,7 @@ def test_an_explanation_counts_copies_and_memory() -> None:
     assert "copies saved: 4" in text
     assert text.count("in place") == 4
     plan = program.plan([y])
-    # The result, and the diagonal's new values.
+    # The memory of the result and of the new values of the diagonal.
     assert plan.copies_saved == 4
     assert plan.peak_memory == 4 * (25 + 5)
 
@@ -67,7 +67,7 @@ assert result.numpy()[: 8 * 1024 : 1024].tolist() == list(range(8))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     peak, size = map(int, done.stdout.split())
-    # Together with the feed, which existed before, two buffers.
+    # Two buffers in total, including the feed, which existed before.
     assert size <= peak < size + (1 << 20)
 
 

@@ -1,4 +1,4 @@
-"""Runs of programs: errors that name the line, many threads, files."""
+"""Runs of programs: errors that name the source line, threads, files."""
 
 from __future__ import annotations
 

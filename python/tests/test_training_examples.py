@@ -1,4 +1,4 @@
-"""The examples that train or trace run as scripts and give the promised results."""
+"""Tests that the examples that train or trace run as scripts and give the promised results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(name: str, folder: Path, *options: str) -> subprocess.CompletedProcess[s
 
 
 def shown(name: str, folder: Path, *options: str) -> str:
-    """The output of an example when it runs in a folder."""
+    """The output of an example when it runs in a temporary directory."""
     done = run(name, folder, *options)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,4 +1,4 @@
-//! The device of the process: opened on first use, and opened again after it was lost.
+//! The GPU device of the process. It is opened on first use, and opened again if it was lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,37 +8,37 @@ use inlay_core::{DType, Error, Result};
 use crate::memory::Pool;
 use crate::pipeline::Pipelines;
 
-/// Advice for an error about a missing device.
+/// The advice in the error about a missing device.
 const INSTALL: &str = "install a driver for Vulkan (on Debian: libvulkan1 and, for a device in \
                        software, mesa-vulkan-drivers), Metal or DirectX 12";
 
-/// Environment variable: the most bytes of a binding. Tests set a small value, so that small buffers
-/// take several bindings.
+/// The environment variable for the largest size of a binding in bytes. Tests set a small value, so
+/// that small buffers need several bindings.
 const WINDOW: &str = "INLAY_GPU_WINDOW";
 
-/// Environment variable: a part of the name of the device to use.
+/// The environment variable for a part of the name of the device to use.
 const NAME: &str = "INLAY_GPU_NAME";
 
-/// Environment variable: turns optional features off. Tests set it to see the errors of a device
-/// without them.
+/// The environment variable that turns optional features off. Tests set it to check the errors of a
+/// device without these features.
 const PLAIN: &str = "INLAY_GPU_PLAIN";
 
-/// A device as the system lists it.
+/// The properties of a device, as the system reports them.
 #[derive(Clone, Debug)]
 pub struct Adapter {
-    /// The name that the driver gives it.
+    /// The name of the device, from the driver.
     pub name: String,
-    /// The interface to it: vulkan, metal or dx12.
+    /// The graphics API: vulkan, metal or dx12.
     pub backend: String,
     /// The driver and its version.
     pub driver: String,
-    /// Whether it is software on the CPU.
+    /// Whether the device is emulated on the CPU.
     pub is_software: bool,
-    /// The most bytes of a buffer.
+    /// The largest size of a buffer in bytes.
     pub max_buffer: u64,
-    /// The most bytes of a binding. A larger tensor takes several bindings.
+    /// The largest size of a binding in bytes. A larger tensor needs several bindings.
     pub max_binding: u64,
-    /// The most bindings of a kernel.
+    /// The largest number of storage bindings of a kernel.
     pub max_bindings: u32,
     /// Whether kernels can compute with 64-bit floats.
     pub has_float64: bool,
@@ -60,7 +60,7 @@ impl Adapter {
     }
 }
 
-/// The features that 64-bit floats need. Their bits are loaded as 64-bit integers.
+/// The features that 64-bit floats need. 64-bit integers are needed to load and store their bits.
 const DOUBLE: wgpu::Features = wgpu::Features::SHADER_F64.union(wgpu::Features::SHADER_INT64);
 
 /// An open device, with its pipelines and its pool of buffers.
@@ -69,12 +69,12 @@ pub struct Gpu {
     pub(crate) queue: wgpu::Queue,
     pub(crate) pipelines: Pipelines,
     pub(crate) pool: Pool,
-    /// The most bytes of a binding, a multiple of the alignment of offsets.
+    /// The largest size of a binding in bytes, rounded down to the alignment of binding offsets.
     pub(crate) window: u64,
     pub(crate) limits: wgpu::Limits,
     adapter: Adapter,
     lost: Arc<AtomicBool>,
-    /// The process that opened it: a device does not survive a fork.
+    /// The id of the process that opened the device. A device can't be used after a fork.
     process: u32,
 }
 
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Gpu {
     }
 }
 
-/// The optional features to ask for.
+/// Returns the optional features to request.
 fn features(adapter: &wgpu::Adapter) -> wgpu::Features {
     match std::env::var_os(PLAIN) {
         Some(_) => wgpu::Features::empty(),
@@ -92,6 +92,8 @@ fn features(adapter: &wgpu::Adapter) -> wgpu::Features {
     }
 }
 
+/// Returns the adapters whose name contains the value of [`NAME`]: discrete GPUs first, software
+/// devices last.
 fn adapters_in_order() -> Vec<wgpu::Adapter> {
     let mut wanted = wgpu::InstanceDescriptor::new_without_display_handle();
     wanted.backends = wgpu::Backends::PRIMARY;
@@ -110,7 +112,7 @@ fn adapters_in_order() -> Vec<wgpu::Adapter> {
     found
 }
 
-/// The devices of the system. The first is the one that is used.
+/// Returns the devices of the system. Inlay uses the first one.
 pub fn adapters() -> Vec<Adapter> {
     adapters_in_order().iter().map(Adapter::of).collect()
 }
@@ -136,8 +138,8 @@ impl Gpu {
         let lost = Arc::new(AtomicBool::new(false));
         let (heard, told) = (lost.clone(), lost.clone());
         device.set_device_lost_callback(move |_, _| heard.store(true, Ordering::Release));
-        // By default, an error outside of an error scope ends the process. Here it marks the device as
-        // lost, which the next call reports.
+        // By default, wgpu panics on an error outside of an error scope. Here, such an error marks
+        // the device as lost, and the next call reports that.
         device.on_uncaptured_error(Arc::new(move |_| told.store(true, Ordering::Release)));
         let step = u64::from(limits.min_storage_buffer_offset_alignment).max(256);
         let window = std::env::var(WINDOW).ok().and_then(|bytes| bytes.parse().ok());
@@ -155,12 +157,12 @@ impl Gpu {
         })
     }
 
-    /// The device as the system lists it.
+    /// The properties of the device.
     pub fn adapter(&self) -> &Adapter {
         &self.adapter
     }
 
-    /// Fails if the device was lost, or belongs to another process.
+    /// Fails if the device was lost, or was opened by another process before a fork.
     pub(crate) fn expect_alive(&self) -> Result<()> {
         let name = &self.adapter.name;
         if self.process != std::process::id() {
@@ -188,8 +190,8 @@ impl Gpu {
         Err(Error::Unsupported { op, dtype, device, feature })
     }
 
-    /// Runs `work`, and returns an error if wgpu reports one. `bytes` is for the error of a failed
-    /// allocation.
+    /// Runs `work` inside of error scopes, and returns the error that wgpu reports. `bytes` is the
+    /// size in the error of a failed allocation.
     pub(crate) fn guarded<R>(&self, bytes: usize, work: impl FnOnce() -> R) -> Result<R> {
         let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let valid = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
@@ -209,7 +211,7 @@ impl Gpu {
         }
     }
 
-    /// Ends the device, as a driver may do at any time. For tests.
+    /// Destroys the device, as if the driver had lost it. For tests.
     pub fn destroy(&self) {
         self.device.destroy();
         self.lose();
@@ -218,10 +220,10 @@ impl Gpu {
 
 static CURRENT: Mutex<Option<Arc<Gpu>>> = Mutex::new(None);
 
-/// The device of the process. The first call opens it.
+/// Returns the device of the process. The first call opens it.
 ///
 /// # Errors
-/// No device, or one that can't be opened. The message says what to install.
+/// There is no device, or it can't be opened. The message says what to install.
 pub fn current() -> Result<Arc<Gpu>> {
     let mut current = locked(&CURRENT);
     if let Some(gpu) = &*current {
@@ -238,12 +240,13 @@ pub fn current() -> Result<Arc<Gpu>> {
     Ok(gpu)
 }
 
-/// The device of the process, if it is open.
+/// Returns the device of the process if it is open.
 pub(crate) fn opened() -> Option<Arc<Gpu>> {
     locked(&CURRENT).clone()
 }
 
-/// Locks a mutex. A panic of another thread leaves nothing inconsistent behind these mutexes.
+/// Locks a mutex, even if it is poisoned. The data behind these mutexes stay consistent if a thread
+/// panics.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
-//! The kernels of Inlay on GPUs: one device per process, a pool of buffers, shaders that are generated
+//! The GPU kernels of Inlay: one device per process, a pool of buffers, shaders that are generated
 //! from parts, and calls that are recorded and submitted together.
 //!
-//! Kernels take views, as those of the CPU do. A call is recorded inside of a [`scope`]. What its
-//! kernels check on the device is read once, at the end of the scope. After a failed check, the
-//! kernels that were recorded later write nothing.
+//! Kernels take views, like the CPU kernels. A call is recorded inside of a [`scope`]. Kernels
+//! check values on the device, and the host reads the results of these checks once, at the end of
+//! the scope. After a failed check, the kernels that were recorded later write nothing.
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -21,12 +21,12 @@ pub use memory::{Buffer, PoolStats, empty_pool, load, pool_stats, store};
 
 use inlay_core::{DType, Error, Layout, Result};
 
-/// Elements of one dtype in a buffer. Kernels refuse a view that is not inside of its buffer.
+/// Elements of one dtype in a buffer. Kernels return an error for a view that exceeds its buffer.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// The memory.
+    /// The buffer that holds the elements.
     pub buffer: &'a Buffer,
-    /// Where in the memory the elements are.
+    /// The shape, strides and offset of the elements in the buffer.
     pub layout: &'a Layout,
     /// The type of the elements.
     pub dtype: DType,
@@ -38,7 +38,7 @@ impl View<'_> {
         self.dtype.size()
     }
 
-    /// Fails unless all elements lie inside of the buffer, at multiples of their size.
+    /// Fails unless all elements are inside of the buffer, at multiples of their size.
     fn expect_inside(&self) -> Result<()> {
         let (size, layout) = (self.size(), self.layout);
         let inside = layout.extent(size).is_some_and(|range| range.end <= self.buffer.len());
@@ -51,7 +51,8 @@ impl View<'_> {
         Err(Error::OutOfBounds { what: "a view", len: self.buffer.len() })
     }
 
-    /// Fails unless the elements can be written, each by a thread of its own.
+    /// Fails unless the elements are inside of the buffer and don't overlap each other, so that
+    /// each can be written by another thread.
     fn expect_destination(&self, op: &'static str) -> Result<()> {
         self.expect_inside()?;
         match self.layout.overlaps_itself(self.size()) {

@@ -1,4 +1,5 @@
-//! Buffers on the device: reference-counted, with versions like those of the CPU, and recycled.
+//! Buffers on the device. They are reference-counted, have version counters like CPU buffers, and
+//! are recycled by a pool.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,23 +11,23 @@ use inlay_core::{Error, Result, Versions};
 use crate::batch;
 use crate::device::{Gpu, current, locked, opened};
 
-/// A handle to bytes on the device. Clones share them.
+/// A handle to bytes on the device. Clones share the bytes.
 #[derive(Clone)]
 pub struct Buffer(Arc<Shared>);
 
 struct Shared {
     raw: wgpu::Buffer,
-    /// The bytes that were asked for. `raw` may have more.
+    /// The requested number of bytes. `raw` may have more.
     len: usize,
     versions: Versions,
     gpu: Arc<Gpu>,
 }
 
-/// Free buffers, which are used again.
+/// The free buffers of a device, which are kept for reuse.
 #[derive(Default)]
 pub(crate) struct Pool {
     free: Mutex<Free>,
-    /// Free buffers that the host can read.
+    /// Free staging buffers, which the host can read.
     staging: Mutex<Vec<wgpu::Buffer>>,
     reused: AtomicU64,
     made: AtomicU64,
@@ -39,23 +40,24 @@ struct Free {
     bytes: u64,
 }
 
-/// The most bytes of free buffers: a quarter of the memory of a small card.
+/// The largest total size of free buffers in bytes: a quarter of the memory of a small graphics
+/// card.
 const KEEP: u64 = 512 << 20;
 
-/// Counters of the device and its pool.
+/// The counters of the device and its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolStats {
-    /// Bytes of free buffers.
+    /// The bytes of all free buffers.
     pub cached: u64,
-    /// How often a free buffer was used again.
+    /// How often a free buffer was reused.
     pub reused: u64,
-    /// Buffers that were created.
+    /// The number of buffers that were created.
     pub made: u64,
-    /// Batches that were submitted.
+    /// The number of batches that were submitted.
     pub submissions: u64,
 }
 
-/// The counters of the device, if one is open.
+/// Returns the counters of the device if one is open.
 pub fn pool_stats() -> Option<PoolStats> {
     let gpu = opened()?;
     let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -73,14 +75,16 @@ pub fn empty_pool() {
     }
 }
 
-/// Buffers are operands and parameters of kernels, and both ends of copies.
+/// The usages of every buffer: an operand or the parameters of a kernel, and the source or the
+/// destination of a copy.
 const USAGE: wgpu::BufferUsages = wgpu::BufferUsages::STORAGE
     .union(wgpu::BufferUsages::UNIFORM)
     .union(wgpu::BufferUsages::COPY_SRC)
     .union(wgpu::BufferUsages::COPY_DST);
 
-/// The size of a buffer for `len` bytes. There are few different sizes, so that free buffers fit
-/// again. It is a multiple of 256 bytes, and at most an eighth more than `len` if `len` is large.
+/// Rounds `len` up to the size of a buffer. There are only a few different sizes, so that free
+/// buffers fit new requests. A size is a multiple of 256 bytes, and for large buffers at most 25 %
+/// more than `len`.
 fn size_of(len: usize) -> u64 {
     let len = (len as u64).max(256);
     let step = (len.next_power_of_two() / 8).max(256);
@@ -88,7 +92,7 @@ fn size_of(len: usize) -> u64 {
 }
 
 impl Pool {
-    /// A free buffer of at least `len` bytes, or a new one.
+    /// Returns a free buffer of at least `len` bytes, or creates one.
     pub(crate) fn take(&self, gpu: &Gpu, len: usize) -> Result<wgpu::Buffer> {
         let size = size_of(len);
         {
@@ -100,7 +104,7 @@ impl Pool {
             }
         }
         gpu.expect_alive()?;
-        // The rounded size may be larger than a buffer can be.
+        // The rounded size may exceed the largest size of a buffer, even if `len` does not.
         let most = gpu.limits.max_buffer_size / 16 * 16;
         let size = size.min(most);
         if size < len as u64 {
@@ -121,7 +125,7 @@ impl Pool {
         })
     }
 
-    /// Adds a buffer to the free ones.
+    /// Adds a buffer to the free buffers, or drops it if the pool is full.
     pub(crate) fn give(&self, raw: wgpu::Buffer) {
         let (size, mut free) = (raw.size(), locked(&self.free));
         if free.bytes + size <= KEEP {
@@ -130,7 +134,7 @@ impl Pool {
         }
     }
 
-    /// A buffer that the host can read.
+    /// Returns a free staging buffer of at least `len` bytes, or creates one.
     pub(crate) fn staging(&self, gpu: &Gpu, len: u64) -> Result<wgpu::Buffer> {
         {
             let mut free = locked(&self.staging);
@@ -147,10 +151,11 @@ impl Pool {
         gpu.guarded(len as usize, || gpu.device.create_buffer(&wanted))
     }
 
-    /// Adds a buffer that the host can read to the free ones.
+    /// Adds a staging buffer to the free ones.
     pub(crate) fn give_staging(&self, raw: wgpu::Buffer) {
         let mut free = locked(&self.staging);
-        // Large ones are rare, and few threads read at the same time.
+        // Large staging buffers are rare, and few threads read at the same time, so only a few
+        // small ones are kept.
         if raw.size() <= 1 << 20 && free.len() < 16 {
             free.push(raw);
         }
@@ -159,8 +164,8 @@ impl Pool {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Commands of this thread's batch may still use it. Until the batch is submitted, only later
-        // commands of the same batch may have it.
+        // Recorded commands of this thread's batch may still use the buffer. Until the batch is
+        // submitted, only later commands of the same batch may reuse it.
         if let Some(raw) = batch::retire(&self.gpu, &self.raw) {
             self.gpu.pool.give(raw);
         }
@@ -168,15 +173,15 @@ impl Drop for Shared {
 }
 
 impl Buffer {
-    /// `len` bytes of undefined value, on the device of the process.
+    /// Makes a buffer of `len` bytes on the device of the process. The bytes have undefined values.
     ///
     /// # Errors
-    /// No device, or not enough memory on it.
+    /// There is no device, or it has not enough memory.
     pub fn new(len: usize) -> Result<Self> {
         Buffer::on(&current()?, len)
     }
 
-    /// The same on a given device.
+    /// Like [`Buffer::new`], on a given device.
     pub(crate) fn on(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
         if len as u64 > gpu.limits.max_buffer_size {
             return Err(Error::OutOfMemory { bytes: len });
@@ -192,12 +197,13 @@ impl Buffer {
         &self.0.raw
     }
 
-    /// The device that it is on.
+    /// The device of the buffer.
     pub fn gpu(&self) -> &Arc<Gpu> {
         &self.0.gpu
     }
 
-    /// Fails unless it is on that device. If a process has opened two devices, the first one was lost.
+    /// Fails unless the buffer is on `gpu`. A process opens a second device only after the first
+    /// was lost, so one of the two checks below fails if the devices differ.
     pub(crate) fn expect_on(&self, gpu: &Arc<Gpu>) -> Result<()> {
         if Arc::ptr_eq(&self.0.gpu, gpu) {
             return Ok(());
@@ -216,12 +222,12 @@ impl Buffer {
         self.0.len == 0
     }
 
-    /// The count of writes in place.
+    /// The version counter, which counts in-place writes.
     pub fn versions(&self) -> &Versions {
         &self.0.versions
     }
 
-    /// A number that is unique among the buffers that exist at the same time.
+    /// A number that no other live buffer has.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0).cast::<()>() as usize
     }
@@ -243,10 +249,10 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// Writes `bytes` to the beginning of a fresh buffer.
+/// Writes `bytes` to the beginning of a new buffer.
 ///
 /// # Errors
-/// More bytes than the buffer has; a device that is lost.
+/// The buffer has fewer bytes, or the device is lost.
 pub fn store(to: &Buffer, bytes: &[u8]) -> Result<()> {
     if bytes.len() > to.len() {
         return Err(Error::OutOfBounds { what: "what is stored", len: to.len() });
@@ -254,10 +260,10 @@ pub fn store(to: &Buffer, bytes: &[u8]) -> Result<()> {
     batch::upload(to, bytes)
 }
 
-/// The first `len` bytes of a buffer.
+/// Returns the first `len` bytes of a buffer. Submits the batch and waits for it.
 ///
 /// # Errors
-/// More bytes than the buffer has; a device that is lost; a check of the batch that failed.
+/// The buffer has fewer bytes, the device is lost, or a check of the batch has failed.
 pub fn load(from: &Buffer, len: usize) -> Result<Vec<u8>> {
     if len > from.len() {
         return Err(Error::OutOfBounds { what: "what is read", len: from.len() });

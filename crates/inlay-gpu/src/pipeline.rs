@@ -1,4 +1,4 @@
-//! Compiled kernels of a device, each compiled once.
+//! The cache of compiled kernels of a device. Each kernel is compiled once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -12,16 +12,16 @@ use crate::shader::Recipe;
 pub(crate) struct Pipeline {
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) layout: wgpu::BindGroupLayout,
-    /// Whether it writes to the status of the batch.
+    /// Whether the kernel has checks, which write to the status of the batch.
     pub(crate) checks: bool,
 }
 
-/// The pipelines that were compiled, by all that shapes their source.
+/// The compiled pipelines. The key has all inputs of the generated source.
 #[derive(Default)]
 pub(crate) struct Pipelines(Mutex<HashMap<Recipe, Arc<Pipeline>>>);
 
 impl Pipelines {
-    /// The pipeline of a recipe, which is compiled now if it is new.
+    /// Returns the pipeline of a recipe. Compiles it if it is not in the cache.
     pub(crate) fn get(&self, gpu: &Gpu, recipe: &Recipe) -> Result<Arc<Pipeline>> {
         let mut made = locked(&self.0);
         if let Some(found) = made.get(recipe) {
@@ -50,8 +50,8 @@ fn compile(gpu: &Gpu, recipe: &Recipe) -> Pipeline {
     };
     let mut kernel = module(recipe.source(gpu.window));
     if cfg!(test) {
-        // Unit tests validate the source of hundreds of kernels and run none of them. To compile all
-        // of them for the device would take minutes.
+        // Unit tests validate the source of hundreds of kernels but run none of them. Compiling
+        // them for the device would take minutes, so an empty kernel is compiled.
         kernel = module("@compute @workgroup_size(1) fn main() {}".into());
     }
     let whole = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {

@@ -1,6 +1,6 @@
-//! The device apart from what kernels compute: recycled buffers, errors, a lost device.
+//! Tests of the device itself: recycled buffers, errors, a lost device.
 //!
-//! The tests of a process share its device, and one of them loses it. So they run one at a time.
+//! The tests share the device of the process, and one of them loses it. So they run one at a time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,14 +15,14 @@ fn turn() -> MutexGuard<'static, ()> {
 }
 
 fn line(count: usize, size: usize) -> Layout {
-    Layout::contiguous("test", &[count], size).expect("small")
+    Layout::contiguous("test", &[count], size).expect("a small layout")
 }
 
-/// A buffer with these words.
+/// Returns a buffer with the given words.
 fn words(values: &[u32]) -> Buffer {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     let buffer = Buffer::new(bytes.len()).expect("a device");
-    store(&buffer, &bytes).expect("room");
+    store(&buffer, &bytes).expect("a successful upload");
     buffer
 }
 
@@ -36,7 +36,7 @@ fn view<'a>(buffer: &'a Buffer, layout: &'a Layout) -> View<'a> {
     View { buffer, layout, dtype: DType::U32 }
 }
 
-/// An index into `size` places. The error names the first position that is out of range.
+/// Reads an index into `size` places. The error names the first position that is out of range.
 fn positions(index: &Buffer, size: usize) -> Result<Positions> {
     let layout = line(index.len() / 4, 4);
     let wrong = |at: usize| Error::Device { reason: format!("wrong at {at}") };
@@ -49,8 +49,8 @@ fn what_is_stored_is_loaded() {
     for len in [0usize, 1, 3, 4, 5, 255, 70_001] {
         let bytes: Vec<u8> = (0..len).map(|k| k as u8).collect();
         let buffer = Buffer::new(len).expect("a device");
-        store(&buffer, &bytes).expect("room");
-        assert_eq!(load(&buffer, len).expect("there"), bytes);
+        store(&buffer, &bytes).expect("a successful upload");
+        assert_eq!(load(&buffer, len).expect("a successful read"), bytes);
         assert!(store(&buffer, &vec![0; len + 1]).is_err());
         assert!(load(&buffer, len + 1).is_err());
     }
@@ -60,12 +60,12 @@ fn what_is_stored_is_loaded() {
 fn buffers_are_used_again() {
     let _turn = turn();
     drop(Buffer::new(123_456).expect("a device"));
-    let before = pool_stats().expect("open");
+    let before = pool_stats().expect("an open device");
     drop(Buffer::new(123_456).expect("a device"));
-    let after = pool_stats().expect("open");
+    let after = pool_stats().expect("an open device");
     assert_eq!((after.made, after.reused), (before.made, before.reused + 1));
     inlay_gpu::empty_pool();
-    assert_eq!(pool_stats().expect("open").cached, 0);
+    assert_eq!(pool_stats().expect("an open device").cached, 0);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn what_a_batch_frees_serves_again_in_it() {
     let _turn = turn();
     let (from, layout) = (words(&vec![7; 40_000]), line(40_000, 4));
     inlay_gpu::empty_pool();
-    let before = pool_stats().expect("open");
+    let before = pool_stats().expect("an open device");
     let last = scope(|| {
         let mut last = from.clone();
         for _ in 0..10 {
@@ -83,9 +83,9 @@ fn what_a_batch_frees_serves_again_in_it() {
         }
         Ok(last)
     });
-    assert_eq!(read(&last.expect("copies")).expect("there"), [7; 40_000]);
-    // Two buffers alternate. The other two are the parameters and the status.
-    assert!(pool_stats().expect("open").made - before.made <= 4);
+    assert_eq!(read(&last.expect("copies")).expect("a successful read"), [7; 40_000]);
+    // Two of the buffers alternate as results. The other two are the parameters and the status.
+    assert!(pool_stats().expect("an open device").made - before.made <= 4);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_failed_check_tells_of_the_first_and_nothing_is_written() {
     });
     let failed = failed.expect_err("three places").error.to_string();
     assert!(failed.ends_with("wrong at 500"), "{failed}");
-    assert_eq!(read(&to).expect("there"), [1, 2, 3]);
+    assert_eq!(read(&to).expect("a successful read"), [1, 2, 3]);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn after_a_failed_check_later_calls_of_the_scope_write_nothing() {
         kernels::copy(view(&to, &layout), view(&from, &layout))
     });
     assert_eq!(failed.expect_err("one place").mark, 7);
-    assert_eq!(read(&to).expect("there"), [1, 2]);
+    assert_eq!(read(&to).expect("a successful read"), [1, 2]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_scope_that_fails_submits_nothing() {
         Err(Error::Device { reason: "no".into() })
     });
     assert!(failed.is_err());
-    assert_eq!(read(&to).expect("there"), [1, 2]);
+    assert_eq!(read(&to).expect("a successful read"), [1, 2]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn what_does_not_fit_is_out_of_memory() {
     let failed = Buffer::new(usize::MAX).map(drop);
     assert_eq!(failed, Err(Error::OutOfMemory { bytes: usize::MAX }));
     // The device is still usable.
-    assert_eq!(read(&words(&[4])).expect("there"), [4]);
+    assert_eq!(read(&words(&[4])).expect("a successful read"), [4]);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn what_wgpu_refuses_is_an_error() {
     // A kernel can't read and write the same buffer.
     let refused = scope(|| kernels::copy(view(&both, &layout), view(&both, &back)));
     assert!(matches!(*refused.expect_err("both").error, Error::Device { .. }));
-    assert_eq!(read(&both).expect("there"), [1, 2, 3, 4]);
+    assert_eq!(read(&both).expect("a successful read"), [1, 2, 3, 4]);
 }
 
 #[test]
@@ -169,5 +169,5 @@ fn a_lost_device_is_an_error_and_is_opened_again() {
     assert_eq!(read(&fresh).expect("a new device"), [5, 6]);
     let mixed = scope(|| kernels::copy(view(&fresh, &layout), view(&old, &layout)));
     assert!(lost(mixed.map_err(Error::from)));
-    assert_eq!(read(&fresh).expect("as before"), [5, 6]);
+    assert_eq!(read(&fresh).expect("a successful read"), [5, 6]);
 }

@@ -1,4 +1,4 @@
-//! Tensors from Python objects, with a copy or over the same memory.
+//! Functions that make tensors from Python objects, by a copy or over the same memory.
 
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
@@ -26,8 +26,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// >>> inlay.to_tensor([1, 2], dtype="float32").tolist()
 /// [1.0, 2.0]
 ///
-/// The copy has no history. With ``stop_gradient=False`` it is a leaf that requires a gradient. It
-/// is made on `device`, ``'cpu'`` or ``'gpu'``; the default is set by ``inlay.set_device``.
+/// The copy has no gradient history. With ``stop_gradient=False`` it is a leaf that requires a
+/// gradient. `device` is ``'cpu'`` or ``'gpu'``; ``inlay.set_device`` sets the default.
 #[pyfunction]
 #[pyo3(signature = (data, dtype=None, stop_gradient=true, *, device=None))]
 fn to_tensor<'py>(

@@ -1,4 +1,4 @@
-//! Devices: a list of them, and the device on which tensors are made.
+//! Functions that list devices and set the default device.
 
 use inlay::Device;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gpu_memory_stats, module)?)
 }
 
-/// The device with a name.
+/// Converts the name of a device.
 pub(crate) fn parse(op: &str, device: &Bound<'_, PyAny>) -> PyResult<Device> {
     let Ok(name) = device.cast::<PyString>() else {
         let got = type_name(device);
@@ -29,7 +29,7 @@ pub(crate) fn parse(op: &str, device: &Bound<'_, PyAny>) -> PyResult<Device> {
     })
 }
 
-/// Sets where tensors are made without ``device=``: ``'cpu'`` or ``'gpu'``.
+/// Sets the device of new tensors for calls without ``device=``: ``'cpu'`` or ``'gpu'``.
 ///
 /// Existing tensors are not moved. ``'gpu'`` opens the GPU, and fails if there is none.
 ///
@@ -58,8 +58,8 @@ fn get_device() -> &'static str {
 ///
 /// ``name``, ``backend`` and ``driver`` come from the system. ``software`` is true for a GPU that
 /// is emulated on the CPU. ``max_buffer`` is the largest size of a tensor in bytes. ``max_binding``
-/// is the largest size of one binding in bytes; larger tensors need several. ``float64`` says
-/// whether the device has 64-bit floats.
+/// is the largest size of one shader binding in bytes; larger tensors need several. ``float64``
+/// says whether the device computes with 64-bit floats.
 ///
 /// >>> import inlay
 /// >>> inlay.devices()[0]["device"]

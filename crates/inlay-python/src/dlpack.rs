@@ -1,4 +1,4 @@
-//! DLPack capsules: export of tensors and import as tensors.
+//! Export and import of tensors as DLPack capsules.
 #![expect(unsafe_code, reason = "capsules hold raw pointers")]
 
 use std::any::Any;
@@ -17,7 +17,7 @@ use pyo3::{ffi, intern};
 
 use crate::error::{Class, raise, type_name, wrap};
 
-/// The device type and number of the CPU in the protocol.
+/// The CPU in DLPack: device type and device number.
 pub(crate) const CPU: (i32, i32) = (CPU_TYPE, 0);
 
 /// The arguments of `__dlpack__`.
@@ -28,11 +28,11 @@ pub(crate) struct Request<'a, 'py> {
     pub(crate) copy: Option<bool>,
 }
 
-/// The names of the capsules for a struct.
+/// A DLPack struct with the names of its capsules.
 trait Capsule: Form {
-    /// The name before the content is taken.
+    /// The name of a capsule whose tensor was not taken yet.
     const FRESH: &'static CStr;
-    /// The name after that.
+    /// The name of a capsule whose tensor was taken.
     const USED: &'static CStr;
 }
 
@@ -46,7 +46,7 @@ impl Capsule for DLManagedTensorVersioned {
     const USED: &'static CStr = c"used_dltensor_versioned";
 }
 
-/// The capsule for a tensor.
+/// Exports a tensor as a capsule.
 pub(crate) fn export<'py>(
     py: Python<'py>,
     tensor: &Tensor,
@@ -82,23 +82,24 @@ fn into_capsule<'py, F: Capsule>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let managed = py.detach(|| tensor.to_dlpack::<F>(copy));
     let managed = managed.map_err(|error| Class::Buffer.error(py, error.to_string()))?.into_raw();
-    // SAFETY: the pointer is not null, and the name is static.
+    // SAFETY: `managed` is `NonNull`, the name is static, and `free::<F>` matches the struct of the
+    // pointer. If no capsule was made, the pointer still belongs to this function.
     unsafe {
         let capsule =
             ffi::PyCapsule_New(managed.as_ptr().cast(), F::FRESH.as_ptr(), Some(free::<F>));
         Bound::from_owned_ptr_or_err(py, capsule).inspect_err(|_| {
-            // There is no capsule, so this still owns the content.
             drop(Managed::from_raw(managed));
         })
     }
 }
 
-/// Frees the content of a capsule that was not taken.
+/// The destructor of a capsule: frees the tensor unless a consumer has taken it.
 ///
 /// # Safety
 /// `capsule` was made by [`export`] and is being destroyed.
 unsafe extern "C" fn free<F: Capsule>(capsule: *mut ffi::PyObject) {
-    // SAFETY: while the capsule has its first name, its content was not taken.
+    // SAFETY: `PyCapsule_IsValid` has checked that this is a capsule with the name `FRESH`. A
+    // consumer changes the name when it takes the tensor, so this capsule still owns the tensor.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, F::FRESH.as_ptr()) == 1
             && let Some(managed) = pointer::<F>(capsule, F::FRESH)
@@ -108,15 +109,18 @@ unsafe extern "C" fn free<F: Capsule>(capsule: *mut ffi::PyObject) {
     }
 }
 
+/// Returns the pointer of a capsule, or `None` if the capsule has another name.
+///
 /// # Safety
-/// `capsule` is a capsule.
+/// `capsule` points to a live object.
 unsafe fn pointer<F>(capsule: *mut ffi::PyObject, name: &CStr) -> Option<NonNull<F>> {
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees a live object, and the name is a C string. Python checks the
+    // rest.
     let pointer: *mut c_void = unsafe { ffi::PyCapsule_GetPointer(capsule, name.as_ptr()) };
     NonNull::new(pointer.cast())
 }
 
-/// A tensor from an object that has `__dlpack__`, or from a capsule.
+/// Imports an object that has `__dlpack__`, or a capsule.
 pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let py = object.py();
     if object.is_instance_of::<PyCapsule>() {
@@ -149,11 +153,11 @@ fn expect_cpu(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let device = match object.call_method0(intern!(py, "__dlpack_device__")) {
         Ok(device) => device,
-        // Not every exporter has the method. The capsule is checked, too.
+        // Some exporters lack the method. The device in the struct is checked later in any case.
         Err(error) if error.is_instance_of::<PyAttributeError>(py) => return Ok(()),
         Err(cause) => return Err(wrap(py, "from_dlpack: x", cause)),
     };
-    // Only the type is used: Paddle returns `(1, None)`.
+    // Only the device type is read, because Paddle returns `(1, None)`.
     let kind = device.get_item(0).and_then(|kind| kind.extract::<i32>());
     let kind = kind.map_err(|cause| wrap(py, "from_dlpack: x", cause))?;
     if [CPU_TYPE, CUDA_HOST].contains(&kind) {
@@ -163,7 +167,7 @@ fn expect_cpu(object: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(Class::Buffer.error(py, text))
 }
 
-/// Takes the content of a capsule.
+/// Takes the tensor of a capsule of either struct.
 fn take(capsule: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let found = match take_form::<DLManagedTensorVersioned>(capsule) {
         None => take_form::<DLManagedTensor>(capsule),
@@ -175,10 +179,12 @@ fn take(capsule: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     })
 }
 
+/// Takes the tensor of a capsule of the struct `F`, or returns `None` if the capsule has another
+/// name.
 fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>> {
     let py = capsule.py();
-    // SAFETY: a capsule of this name holds a managed tensor of this struct that was not taken.
-    // Renaming the capsule takes it.
+    // SAFETY: `PyCapsule_IsValid` has checked the name. By the DLPack protocol, a capsule with this
+    // name owns a managed tensor of the struct `F`. The new name transfers it to this function.
     let managed = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), F::FRESH.as_ptr()) == 0 {
             return None;
@@ -199,7 +205,8 @@ fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>>
     }))
 }
 
-/// Holds the GIL while the deleter runs, because many deleters free Python objects.
+/// A managed tensor whose deleter runs with the GIL held, because many deleters free Python
+/// objects.
 struct WithGil<F: Form> {
     managed: Option<Managed<F>>,
 }
@@ -207,7 +214,7 @@ struct WithGil<F: Form> {
 impl<F: Form> Drop for WithGil<F> {
     fn drop(&mut self) {
         let managed = self.managed.take();
-        // At interpreter shutdown the memory is leaked; the system frees it.
+        // `try_attach` fails at interpreter shutdown. The memory then leaks until the process ends.
         let kept = std::mem::ManuallyDrop::new(managed);
         Python::try_attach(|_| drop(std::mem::ManuallyDrop::into_inner(kept)));
     }

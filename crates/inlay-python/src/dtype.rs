@@ -29,7 +29,7 @@ pub(crate) struct PyDType {
 
 static INSTANCES: PyOnceLock<Vec<Py<PyDType>>> = PyOnceLock::new();
 
-/// The instance for a dtype.
+/// Returns the Python object of a dtype.
 pub(crate) fn instance(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyDType>> {
     let all = INSTANCES.get_or_try_init(py, || {
         DType::ALL.iter().map(|&inner| Py::new(py, PyDType { inner })).collect::<PyResult<Vec<_>>>()
@@ -46,7 +46,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The dtype that an object stands for.
+/// Converts an argument to a dtype.
 pub(crate) fn parse(op: &'static str, object: &Bound<'_, PyAny>) -> PyResult<DType> {
     if let Some(dtype) = known(object)? {
         return Ok(dtype);
@@ -60,7 +60,7 @@ pub(crate) fn parse(op: &'static str, object: &Bound<'_, PyAny>) -> PyResult<DTy
     Err(Class::Type.error(py, format!("{op}: dtype is {got}, expected one of {names}")))
 }
 
-/// As [`parse`], for an argument whose default is `None`.
+/// Like [`parse`], for an argument whose default is `None`.
 pub(crate) fn parse_optional(
     op: &'static str,
     object: Option<&Bound<'_, PyAny>>,
@@ -111,7 +111,7 @@ fn own_or_numpy(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     }
     match object.cast::<PyType>() {
         Ok(class) if class.is_subclass(&scalar_class(py))? => {
-            // For abstract classes (`np.floating`) NumPy fails or warns.
+            // NumPy fails or warns when it converts an abstract class (`np.floating`).
             let named = class.name()?;
             let abstracts = ["generic", "number", "integer", "signedinteger", "unsignedinteger"];
             let more = ["inexact", "floating", "complexfloating", "flexible", "character"];
@@ -177,7 +177,7 @@ impl PyDType {
         PyString::intern(py, self.inner.name()).hash()
     }
 
-    // A string makes pickle look up the global of that name.
+    // If `__reduce__` returns a string, pickle looks up the global variable of that name.
     fn __reduce__(&self) -> &'static str {
         self.inner.name()
     }

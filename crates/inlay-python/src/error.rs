@@ -1,4 +1,4 @@
-//! Errors as Python exceptions of the classes in `inlay.errors`.
+//! Conversion of errors to the exceptions of `inlay.errors`.
 
 use inlay::{Error, ErrorKind};
 use pyo3::exceptions::{
@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// The classes of `inlay.errors`, by the built-in exception that each is derived from.
+/// The classes of `inlay.errors`. Each is named after the built-in exception that it is derived
+/// from.
 #[derive(Clone, Copy)]
 pub(crate) enum Class {
     Type,
@@ -18,7 +19,7 @@ pub(crate) enum Class {
     Buffer,
 }
 
-/// In the order of [`Class`].
+/// The Python classes, in the order of [`Class`].
 static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
 
 impl Class {
@@ -39,7 +40,7 @@ impl Class {
         Ok(classes[self as usize].bind(py).clone())
     }
 
-    /// An exception of this class.
+    /// Makes an exception of this class.
     pub(crate) fn error(self, py: Python<'_>, text: impl Into<String>) -> PyErr {
         match self.object(py) {
             Ok(class) => PyErr::from_type(class, (text.into(),)),
@@ -48,7 +49,7 @@ impl Class {
     }
 }
 
-/// The Python exception for an error of the library.
+/// Converts an error of the library to a Python exception.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     if let Some(retry) = crate::graph::sizes_needed(error) {
         return retry;
@@ -62,10 +63,10 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     class.error(py, error.to_string())
 }
 
-/// An `InlayError` for an exception that other Python code raised while `what` was read.
+/// Converts an exception that other Python code raised while `what` was read to an `InlayError`.
 ///
-/// The original exception becomes its cause. An `InlayError`, an interrupt and a `MemoryError` are
-/// returned unchanged.
+/// The original exception becomes its cause. An `InlayError`, a `KeyboardInterrupt` and a
+/// `MemoryError` are returned unchanged.
 pub(crate) fn wrap(py: Python<'_>, what: &str, cause: PyErr) -> PyErr {
     let foreign = cause.is_instance_of::<PyException>(py)
         && !cause.is_instance_of::<PyMemoryError>(py)
@@ -94,7 +95,7 @@ fn is_ours(py: Python<'_>, error: &PyErr) -> bool {
     base().is_ok_and(|base| error.matches(py, base).unwrap_or(false))
 }
 
-/// The text of an exception, or its class if `__str__` fails.
+/// The message of an exception. If it is empty or `__str__` fails, the name of the class.
 fn text_of(py: Python<'_>, error: &PyErr) -> String {
     match error.value(py).str() {
         Ok(text) if !text.to_string_lossy().is_empty() => text.to_string_lossy().into_owned(),
@@ -102,7 +103,7 @@ fn text_of(py: Python<'_>, error: &PyErr) -> String {
     }
 }
 
-/// The name of the type of an object for messages: `int`, `torch.Tensor`.
+/// The qualified name of an object's type for messages: `int`, `torch.Tensor`.
 pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     let class = object.get_type();
     match class.fully_qualified_name() {

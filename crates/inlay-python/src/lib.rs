@@ -1,4 +1,5 @@
-//! The extension module `inlay._inlay`: converts arguments, calls the library, maps errors.
+//! The extension module `inlay._inlay`. It converts arguments, calls the library, and maps its
+//! errors to Python exceptions.
 #![deny(unsafe_code)]
 
 mod constructors;
@@ -19,7 +20,8 @@ use pyo3::prelude::*;
 /// The compiled part of Inlay; use it through the package ``inlay``.
 #[pymodule]
 fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Everything needs NumPy. This raises an ImportError now, instead of a panic later.
+    // Every conversion needs NumPy. If NumPy is missing, this raises an ImportError; a later call
+    // would panic.
     module.py().import("numpy")?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<tensor::PyTensor>()?;
@@ -29,6 +31,6 @@ fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
     runtime::register(module)?;
     device::register(module)?;
     graph::register(module)?;
-    // PyO3 has set `__all__` to all names. Only the package has a public list of names.
+    // This call replaces the `__all__` that PyO3 filled with all names.
     ops::register(module)
 }

@@ -1,6 +1,6 @@
-//! NumPy arrays as tensors and tensors as NumPy arrays, over the same memory. The C structs are
-//! used directly, which is faster than attribute lookups.
-#![expect(unsafe_code, reason = "NumPy is reached through its C structs")]
+//! Conversion between NumPy arrays and tensors over the same memory. The C structs are read
+//! directly, which is faster than attribute lookups.
+#![expect(unsafe_code, reason = "NumPy arrays are accessed through C structs")]
 
 use std::ffi::{c_int, c_long};
 use std::ptr::NonNull;
@@ -17,13 +17,14 @@ use pyo3::{PyTypeInfo, ffi, intern};
 use crate::error::{Class, wrap};
 use crate::tensor::PyTensor;
 
-/// The descriptor of bfloat16. NumPy has no such type; importing `ml_dtypes` registers one.
+/// The cached descriptor of bfloat16. NumPy has no such type; the import of `ml_dtypes` registers
+/// one.
 static BFLOAT16: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();
 
 const BFLOAT16_MISSING: &str =
     "NumPy has no bfloat16 of its own: install ml_dtypes, or cast to float32 first";
 
-/// The descriptor of bfloat16. The first call imports `ml_dtypes`.
+/// Returns the descriptor of bfloat16. The first call imports `ml_dtypes`.
 pub(crate) fn bfloat16_descr(py: Python<'_>) -> PyResult<&Bound<'_, PyArrayDescr>> {
     let descr = BFLOAT16.get_or_try_init(py, || {
         let class = py.import("ml_dtypes")?.getattr("bfloat16")?;
@@ -38,7 +39,8 @@ pub(crate) fn bfloat16_descr(py: Python<'_>) -> PyResult<&Bound<'_, PyArrayDescr
     }
 }
 
-/// The dtype for a NumPy type number in native byte order.
+/// Returns the dtype of a NumPy type number, if there is one. The byte order is not part of the
+/// number.
 pub(crate) fn dtype_of_number(py: Python<'_>, number: c_int) -> Option<DType> {
     const LONG_IS_64: bool = size_of::<c_long>() == 8;
     const FIRST_OF_USERS: c_int = NPY_TYPES::NPY_USERDEF as c_int;
@@ -68,7 +70,7 @@ pub(crate) fn dtype_of_number(py: Python<'_>, number: c_int) -> Option<DType> {
     })
 }
 
-/// The NumPy descriptor of a dtype.
+/// Returns the NumPy descriptor of a dtype.
 pub(crate) fn descr(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyArrayDescr>> {
     let number = match dtype {
         DType::Bool => NPY_TYPES::NPY_BOOL,
@@ -90,7 +92,8 @@ pub(crate) fn descr(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyArrayD
         DType::C128 => NPY_TYPES::NPY_CDOUBLE,
         DType::BF16 => return bfloat16_descr(py).cloned(),
     };
-    // SAFETY: for a built-in type number this returns a new reference.
+    // SAFETY: `number` is a built-in type number (bfloat16 has returned above), for which NumPy
+    // returns a new reference to a descriptor or sets an error.
     unsafe {
         let descr = PY_ARRAY_API.PyArray_DescrFromType(py, number as c_int);
         Ok(Bound::from_owned_ptr_or_err(py, descr.cast())?.cast_into_unchecked())
@@ -99,7 +102,7 @@ pub(crate) fn descr(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyArrayD
 
 /// `numpy.generic`, the base of NumPy's scalar types.
 pub(crate) fn scalar_class(py: Python<'_>) -> Bound<'_, PyType> {
-    // SAFETY: the API table holds the type, which lives as long as NumPy does.
+    // SAFETY: NumPy's API table holds a pointer to the type, which is never freed.
     unsafe {
         let class = npyffi::get_type_object(py, npyffi::NpyTypes::PyGenericArrType_Type);
         PyType::from_borrowed_type_ptr(py, class)
@@ -108,13 +111,14 @@ pub(crate) fn scalar_class(py: Python<'_>) -> Bound<'_, PyType> {
 
 /// Whether an object is a NumPy scalar.
 pub(crate) fn is_scalar(object: &Bound<'_, PyAny>) -> bool {
-    // SAFETY: both are live objects. Unlike `isinstance`, this calls no Python code of the object.
+    // Unlike `isinstance`, a type check calls no Python code of the object.
+    // SAFETY: both pointers belong to live objects that are borrowed here.
     unsafe {
         ffi::PyObject_TypeCheck(object.as_ptr(), scalar_class(object.py()).as_type_ptr()) != 0
     }
 }
 
-/// Why an array can't be used as a tensor.
+/// The reason why an array can't be used as a tensor.
 pub(crate) enum Unfit {
     /// The dtype is not supported.
     DType,
@@ -124,10 +128,11 @@ pub(crate) enum Unfit {
     Extent,
 }
 
-/// A tensor over the memory of an array, which it keeps alive.
+/// Returns a tensor over the memory of an array. The tensor keeps the array alive.
 pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> {
     let py = array.py();
-    // SAFETY: the object is an array, so it has this struct, and its descriptor is never null.
+    // SAFETY: the type `PyUntypedArray` guarantees an array object, which has this C struct. NumPy
+    // never leaves its descriptor null.
     let (fields, descr) = unsafe {
         let fields = &*npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr());
         (fields, &*npyffi::_PyDataType_GET_ITEM_DATA(fields.descr))
@@ -139,26 +144,27 @@ pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> 
     }
     let (layout, low, len) = layout_of(array, dtype)?;
     let start = fields.data.cast::<u8>().wrapping_offset(low);
-    // Without elements the address is not used, but it must be aligned.
+    // The address of an empty array is not used, but `from_foreign` needs an aligned one.
     let nowhere = NonNull::<u128>::dangling().cast();
     let ptr = NonNull::new(start).filter(|_| len > 0).unwrap_or(nowhere);
     let writable = fields.flags & npyffi::NPY_ARRAY_WRITEABLE != 0;
     let owner = array.as_any().clone().unbind();
-    // SAFETY: the bytes between the lowest and the highest element belong to the array, and the
-    // owner keeps the array alive. Python code must not write to it while an operation runs.
+    // SAFETY: `layout_of` has computed the range from the lowest to the highest element, which
+    // belongs to the array. `owner` keeps the array alive. `from_foreign` permits that another
+    // thread writes to the array while an operation runs; the result is then unspecified.
     unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, owner) }
         .map_err(|_| Unfit::Extent)
 }
 
-/// The layout of an array relative to its lowest byte, the offset of that byte from the array's
-/// data pointer, and the number of bytes up to the highest one.
+/// Returns the layout of an array relative to its lowest byte, the offset of that byte from the
+/// array's data pointer, and the number of bytes from the lowest to the highest one.
 fn layout_of(
     array: &Bound<'_, PyUntypedArray>,
     dtype: DType,
 ) -> Result<(Layout, isize, usize), Unfit> {
     let (shape, strides) = (array.shape(), array.strides());
     if shape.contains(&0) {
-        // Without elements the strides are not used and may have any value.
+        // The strides of an empty array are not used and may have any value.
         let layout = Layout::contiguous("numpy", shape, dtype.size()).map_err(|_| Unfit::Extent)?;
         return Ok((layout, 0, 0));
     }
@@ -174,15 +180,17 @@ fn layout_of(
     Ok((layout, low, len.unsigned_abs()))
 }
 
-/// An array over the memory of a tensor, which it keeps alive.
+/// Returns an array over the memory of a tensor. The array keeps the tensor alive.
 pub(crate) fn view<'py>(tensor: &Bound<'py, PyTensor>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = tensor.py();
     let inner = tensor.get().inner();
     expect_memory(py, inner)?;
-    // Without elements NumPy chooses the strides, so that the array counts as contiguous.
+    // For an empty tensor NumPy chooses the strides, so that the array counts as contiguous.
     let strides = Some(inner.layout().strides()).filter(|_| inner.numel() > 0);
     let flags = if inner.is_writable() { npyffi::NPY_ARRAY_WRITEABLE } else { 0 };
-    // SAFETY: the base keeps the data alive. It is set before the array is passed on.
+    // SAFETY: data and strides are those of the tensor. `expect_memory` has checked that it has
+    // memory on the CPU. The base object keeps the tensor alive, and it is set before the array is
+    // returned. `PyArray_SetBaseObject` takes ownership of the reference to the base.
     unsafe {
         let array = new_array(py, inner, strides, inner.data_ptr(), flags)?;
         let base = tensor.clone().into_any().into_ptr();
@@ -204,23 +212,24 @@ fn expect_memory(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
     tensor.expect_cpu("numpy").map_err(|error| crate::error::raise(py, &error))
 }
 
-/// Bytes of the largest tensor that [`owned`] copies. NumPy caches blocks of up to 1 KiB, and
-/// copying that much takes 20 ns; a tensor object as the base of an array takes 150 ns.
+/// The largest tensor that [`owned`] copies, in bytes. NumPy caches blocks of up to 1 KiB, and a
+/// copy of that size takes 20 ns. A tensor object as the base of an array takes 150 ns.
 const COPIED: usize = 1 << 10;
 
-/// The elements of a small tensor in a new array, or `None` if the tensor is not small. There must
-/// be no other handle to the tensor.
+/// Copies a small, contiguous result to a new array. Returns `None` if the tensor is larger,
+/// strided or over foreign memory. There must be no other handle to the tensor.
 pub(crate) fn owned<'py>(
     py: Python<'py>,
     tensor: &Tensor,
 ) -> PyResult<Option<Bound<'py, PyUntypedArray>>> {
     expect_memory(py, tensor)?;
     let len = tensor.numel().saturating_mul(tensor.dtype().size());
-    // Foreign memory belongs to an argument of which the result is a view.
+    // A result over foreign memory is a view of an argument, and must stay a view.
     if len > COPIED || tensor.is_foreign() || !tensor.is_contiguous() {
         return Ok(None);
     }
-    // SAFETY: without data NumPy allocates a contiguous block of as many bytes as the tensor has.
+    // SAFETY: with a null data pointer NumPy allocates a contiguous block of `len` bytes, which
+    // can't overlap the tensor. The tensor has `len` contiguous bytes, as checked above.
     unsafe {
         let array = new_array(py, tensor, None, std::ptr::null_mut(), 0)?;
         let fields = &*npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr());
@@ -229,10 +238,10 @@ pub(crate) fn owned<'py>(
     }
 }
 
-/// An array of a tensor's dtype and shape.
+/// Makes an array with the dtype and shape of a tensor.
 ///
 /// # Safety
-/// The data are null, or have these strides and outlive the array.
+/// `data` is null, or points to elements with these strides that outlive the array.
 unsafe fn new_array<'py>(
     py: Python<'py>,
     like: &Tensor,
@@ -242,8 +251,9 @@ unsafe fn new_array<'py>(
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
     let descr = descr(py, like.dtype())?;
     let dims = like.shape();
-    // SAFETY: the function takes ownership of `descr`. It only reads the dims and strides, which
-    // outlive the call. Sizes of tensors fit in an `isize`.
+    // SAFETY: NumPy takes ownership of the reference `descr`, and only reads the dims and strides,
+    // which live until the call returns. `usize` and NumPy's `npy_intp` have the same size, and the
+    // sizes of tensors fit in both. The caller guarantees the data.
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -261,7 +271,7 @@ unsafe fn new_array<'py>(
     }
 }
 
-/// A new array of the same values in native byte order.
+/// Copies an array to native byte order.
 pub(crate) fn to_native<'py>(
     array: &Bound<'py, PyUntypedArray>,
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
@@ -270,11 +280,11 @@ pub(crate) fn to_native<'py>(
     Ok(array.call_method1(intern!(py, "astype"), (native,))?.cast_into()?)
 }
 
-/// `numpy.asarray`. It may call any Python code.
+/// Calls the C function of `numpy.asarray`. It may run arbitrary Python code.
 pub(crate) fn asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = object.py();
-    // SAFETY: with a null descriptor NumPy chooses the dtype. The result is a new reference or an
-    // error.
+    // SAFETY: the object is borrowed and live. A null descriptor lets NumPy choose the dtype, and a
+    // null context is the default. The result is a new reference to an array or an error.
     unsafe {
         let flags = npyffi::NPY_ARRAY_ENSUREARRAY;
         let (any, context) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -283,11 +293,11 @@ pub(crate) fn asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     }
 }
 
-/// Whether an array has a mask, so that its data must not be used without it.
+/// Whether an array is a NumPy masked array that has a mask.
 pub(crate) fn has_mask(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
     static MASKED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = array.py();
-    // SAFETY: this only reads the type of the object.
+    // SAFETY: the object is borrowed and live, and only its type is read.
     if unsafe { npyffi::PyArray_CheckExact(py, array.as_ptr()) } != 0 {
         return Ok(false);
     }

@@ -1,4 +1,4 @@
-//! The number of threads, and the memory pool.
+//! Functions that configure the number of threads and the memory pool.
 
 use inlay::MAX_THREADS;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Sets how many threads an operation may use. Results do not depend on it.
 ///
-/// The environment variable ``INLAY_NUM_THREADS`` sets it at the start. The default is one thread
+/// The environment variable ``INLAY_NUM_THREADS`` sets the initial value. The default is one thread
 /// per core.
 #[pyfunction]
 fn set_num_threads(n: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -59,7 +59,7 @@ fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Returns the memory that is kept for reuse to the system, on the GPU as well.
+/// Returns all memory that is kept for reuse to the system, also GPU memory.
 #[pyfunction]
 fn empty_cache(py: Python<'_>) {
     py.detach(|| {
@@ -71,7 +71,7 @@ fn empty_cache(py: Python<'_>) {
 
 /// Sets how many bytes are kept for reuse. Memory above the limit is returned to the system.
 ///
-/// The environment variable ``INLAY_CACHE_LIMIT`` sets it at the start.
+/// The environment variable ``INLAY_CACHE_LIMIT`` sets the initial value.
 #[pyfunction]
 fn set_cache_limit(bytes: &Bound<'_, PyAny>) -> PyResult<()> {
     let (py, op) = (bytes.py(), "set_cache_limit");

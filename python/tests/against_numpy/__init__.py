@@ -2,5 +2,6 @@
 
 Shapes have ranks from 0 to 6. Memory is transposed, reversed, strided, unaligned, or broadcast.
 Each call is made with arrays and with tensors, and in place if there is an in-place form. Results
-are equal bit for bit. Where NumPy differs by choice, a test shows both results and says why.
+must be equal bit by bit. If Inlay differs from NumPy by design, a test shows both results and gives
+the reason. Such comments start with "By choice".
 """

@@ -27,9 +27,10 @@ REDUCES = [*AT, "mean"]
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """`a * b` from real products, each rounded: NumPy fuses those of complex numbers where it can.
+    """`a * b`, with each real product rounded.
 
-    What it gives depends on the processor then, and on the strides.
+    For complex numbers, NumPy uses fused multiply-add where it can, so that its result depends on
+    the processor and on the strides.
     """
     if a.dtype.kind != "c":
         return np.multiply(a, b)
@@ -43,12 +44,12 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def reduced(
     x: np.ndarray, index: np.ndarray, updates: np.ndarray, reduce: str, include_self: bool
 ) -> np.ndarray:
-    """Rows of updates reduced into the rows of x that an index of int64 names."""
+    """Reduces rows of updates into the rows of x that an int64 index names."""
     if reduce == "mean":
         return averaged(x, index, updates, include_self)
     if str(x.dtype) in SHORT_FLOATS:
-        # By choice: NumPy rounds after each step, Inlay reduces in float32 and rounds once. The
-        # test of 4096 ones shows it.
+        # By choice: NumPy rounds after each step, Inlay reduces in float32 and rounds once. See the
+        # test that sums 4096 ones.
         wide = reduced(x.astype("f4"), index, updates.astype("f4"), reduce, include_self)
         return wide.astype(x.dtype)
     out = x.copy()
@@ -70,7 +71,7 @@ def reduced(
 def averaged(
     x: np.ndarray, index: np.ndarray, updates: np.ndarray, include_self: bool
 ) -> np.ndarray:
-    """NumPy has no mean of this kind; it is a sum divided by a count, rounded down for integers."""
+    """The mean as a sum divided by a count, rounded down for integers. NumPy has no such mean."""
     exact = {"i": "object", "u": "object"}.get(x.dtype.kind, x.dtype)
     work = np.dtype("f4") if str(x.dtype) in SHORT_FLOATS else np.dtype(exact)
     total = reduced(x.astype(work), index, updates.astype(work), "sum", include_self)

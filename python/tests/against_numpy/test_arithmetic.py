@@ -70,7 +70,7 @@ def test_comparisons(rng, agree, dtype, name) -> None:
 @pytest.mark.parametrize("name", COMPARISONS.keys() - UNORDERED)
 @pytest.mark.parametrize("dtype", COMPLEXES)
 def test_complex_numbers_have_no_order(dtype, name) -> None:
-    # By choice: NumPy compares the real parts, and the imaginary ones where those are equal.
+    # By choice: NumPy compares the real parts, and if they are equal the imaginary parts.
     x, y = np.array([1 + 2j], dtype), np.array([1 + 3j], dtype)
     assert COMPARISONS[name](x, y) == COMPARISONS[name](2, 3)
     with pytest.raises(TypeError, match=f"{name}: .*{dtype}"):
@@ -84,7 +84,7 @@ def test_sum(rng, agree, dtype, keepdim) -> None:
         if dtype in ("bool", *INTEGERS):
             x = bits(rng, dtype, shape)
         else:
-            # Whole numbers whose sum every dtype holds, so that the order does not matter.
+            # Every dtype can represent the sum of these integers, so the order does not matter.
             x = rng.random(shape) < min(1, 200 / math.prod([*shape, 1]) if 0 not in shape else 1)
             x = x.astype(DTYPES[dtype])
         axes = rng.permutation(x.ndim)[: rng.integers(0, x.ndim + 1)].tolist()
@@ -108,7 +108,7 @@ def test_other_reductions(rng, agree, dtype, keepdim) -> None:
                 agree("amax", [x], np.asarray(np.max(x, **args)), assert_same, **attrs)
                 agree("amin", [x], np.asarray(np.min(x, **args)), assert_same, **attrs)
             if dtype not in ("bool", *INTEGERS):
-                # Powers of 2 that stay in range, so that the order does not matter.
+                # These powers of 2 stay in range, so the order does not matter.
                 x = np.where(rng.random(shape) < 5 / max(x.size, 1), -2, 1).astype(DTYPES[dtype])
             same = assert_equal if dtype in COMPLEXES else assert_bits
             agree("prod", [x], np.asarray(np.prod(x, **args)), same, **attrs)
@@ -117,7 +117,7 @@ def test_other_reductions(rng, agree, dtype, keepdim) -> None:
 
 
 def assert_equal(actual: np.ndarray, expected: np.ndarray) -> None:
-    """The sign of a part that is 0 depends on the order of a complex product."""
+    """Ignores the sign of 0: in a complex product it depends on the order of the factors."""
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     assert (actual == expected).all()
@@ -126,7 +126,7 @@ def assert_equal(actual: np.ndarray, expected: np.ndarray) -> None:
 def mean_of(x: np.ndarray, args: dict[str, Any]) -> np.ndarray:
     """The exact sum divided by the count.
 
-    By choice: NumPy's mean of integers is a float64. Inlay's is of their dtype and rounded down.
+    By choice: NumPy's mean of integers is a float64. Inlay's has their dtype and is rounded down.
     """
     count = np.asarray(np.sum(np.ones(x.shape, int), **args))
     if x.dtype.kind in "iu":
@@ -142,8 +142,8 @@ def mean_of(x: np.ndarray, args: dict[str, Any]) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEXES])
 def test_float_sums_are_near_the_exact_one(rng, dtype) -> None:
-    # By choice: both add in a tree, but not in the same one, so the last bits differ. NumPy's tree
-    # depends on the strides; Inlay's on the shape alone.
+    # By choice: both add along a tree, but not the same one, so the last bits differ. NumPy's tree
+    # depends on the strides, and Inlay's only on the shape.
     for size in (1, 7, 100, 1000, 30_000):
         x = rng.normal(size=size).astype(DTYPES[dtype])
         parts = [x.real, x.imag] if dtype in COMPLEXES else [x]

@@ -20,14 +20,14 @@ from .support import each_dtype
 
 
 def castable(rng: np.random.Generator, dtype: str, to: str, shape: Any) -> np.ndarray:
-    """Numbers whose cast C defines: a float becomes an integer only if that can hold it."""
+    """Numbers whose cast is defined in C: a float that is cast to an integer must be in range."""
     x = numbers(rng, dtype, shape)
     if to in INTEGERS and dtype in FLOATS:
         low = max(float(np.iinfo(to).min), -60000.0)
         high = min(float(np.iinfo(to).max), 60000.0)
         x = rng.uniform(low, high * 0.99, shape).astype(DTYPES[dtype])
     if to == "bfloat16" and dtype in ("int32", "uint32", "int64", "uint64", "float64"):
-        # ml_dtypes goes by way of float32; see the test of double rounding.
+        # ml_dtypes converts through float32. See the test of double rounding.
         x = x.astype("f4").clip(-(2.0**30), 2.0**30).astype(DTYPES[dtype])
         x = x.astype("f4").astype(DTYPES[dtype]) if dtype == "float64" else x & ~x.dtype.type(0xFF)
     return x
@@ -37,8 +37,8 @@ def castable(rng: np.random.Generator, dtype: str, to: str, shape: Any) -> np.nd
 @each_dtype
 def test_cast(rng, agree, dtype, to) -> None:
     if dtype in COMPLEXES and to not in ("bool", *COMPLEXES):
-        # By choice: NumPy drops the imaginary part with a warning; Inlay asks which part is meant.
-        # (ml_dtypes drops it without one.)
+        # By choice: NumPy drops the imaginary part with a warning, and ml_dtypes drops it without
+        # one. In Inlay it is an error.
         ignored = pytest.warns(np.exceptions.ComplexWarning)
         with contextlib.nullcontext() if to == "bfloat16" else ignored:
             assert np.array([1 + 2j], dtype).astype(DTYPES[to]) == 1
@@ -51,8 +51,8 @@ def test_cast(rng, agree, dtype, to) -> None:
 
 
 def test_a_cast_to_bfloat16_rounds_once() -> None:
-    # A fault of ml_dtypes: it rounds to float32 first, to a tie that the second rounding then
-    # breaks downwards. The number is above the tie.
+    # A bug in ml_dtypes: it rounds to float32 first. The number is above a tie, becomes the tie,
+    # and the second rounding then rounds it down.
     for number in (np.array([1 + 2**-8 + 2**-40]), np.array([2**40 + 2**32 + 1])):
         step = 2.0 ** (math.frexp(number[0])[1] - 8)
         below = math.floor(number[0] / step) * step
@@ -63,7 +63,7 @@ def test_a_cast_to_bfloat16_rounds_once() -> None:
 
 @pytest.mark.parametrize("to", INTEGERS)
 def test_floats_past_the_ends_of_an_integer_are_cast_to_the_ends(to) -> None:
-    # By choice: C leaves this undefined, so NumPy warns and gives what the processor does.
+    # By choice: C leaves this undefined, so NumPy warns and returns what the processor returns.
     ends = np.iinfo(to)
     x = np.array([math.inf, -math.inf, 1e30, -1e30, math.nan])
     with np.errstate(invalid="warn"), pytest.warns(RuntimeWarning, match="invalid value"):
@@ -109,7 +109,7 @@ def test_arange(rng, dtype) -> None:
         assert_bits(inlay.arange(start, end, step, dtype=dtype).numpy(), expected)
         assert_bits(np.arange(start, end, step).astype(want), expected)
         if dtype in FLOATS:
-            # Sixteenths, so that every number on the way is exact.
+            # All numbers are multiples of 1/16, so every intermediate result is exact.
             fractions = [value / 16 for value in (start, end, step)]
             expected = np.arange(*fractions).astype(want)
             assert_bits(inlay.arange(*fractions, dtype=dtype).numpy(), expected)
@@ -117,8 +117,8 @@ def test_arange(rng, dtype) -> None:
 
 
 def test_arange_rounds_each_number_once() -> None:
-    # By choice: NumPy's step is `(start + step) - start`, whose rounding error grows with i.
-    # Inlay's numbers are `start + i * step`.
+    # By choice: NumPy's step is `(start + step) - start`, and its rounding error grows with i.
+    # Inlay computes `start + i * step`.
     exact = np.array([1.0 + i * 0.1 for i in range(10)])
     assert_bits(inlay.arange(1.0, 2.0, 0.1, dtype="float64").numpy(), exact)
     theirs = np.arange(1.0, 2.0, 0.1)

@@ -1,4 +1,4 @@
-"""Where NumPy differs by choice, and where both refuse."""
+"""Cases in which Inlay differs from NumPy by design, and cases that both reject."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .support import each_dtype
 
 
 def test_a_short_source_is_refused() -> None:
-    # By choice: np.place repeats its values, which hides a mask that is too large.
+    # By choice: np.place repeats its values, which hides that the mask selects too many places.
     x, mask, source = np.zeros(5), np.ones(5, bool), np.array([1.0, 2.0])
     theirs = x.copy()
     np.place(theirs, mask, source)
@@ -20,8 +20,8 @@ def test_a_short_source_is_refused() -> None:
     with pytest.raises(ValueError, match="source has 2 elements, mask selects 5"):
         inlay.masked_scatter_(x, mask, source)
     assert x.tolist() == [0] * 5
-    # A boolean assignment refuses both a short and a long source. Inlay ignores the rest of a
-    # long one.
+    # NumPy's boolean assignment rejects a source that is too short or too long. Inlay ignores the
+    # rest of a longer one.
     for wrong in (source, np.arange(9.0)):
         with pytest.raises(ValueError, match="cannot assign"):
             theirs[mask] = wrong
@@ -29,7 +29,7 @@ def test_a_short_source_is_refused() -> None:
 
 
 def test_values_are_neither_stretched_nor_cast_without_being_told() -> None:
-    # By choice: NumPy's assignment broadcasts and casts whatever it is given.
+    # By choice: NumPy's assignment broadcasts and casts any value.
     x, row = np.zeros((2, 3), "i4"), np.array([1.9, 2.9, 3.9])
     theirs = x.copy()
     theirs[:] = row
@@ -41,7 +41,7 @@ def test_values_are_neither_stretched_nor_cast_without_being_told() -> None:
 
 
 def test_a_triangle_needs_a_matrix() -> None:
-    # By choice: NumPy makes a matrix of a vector first, by repeating it.
+    # By choice: NumPy first repeats a vector to make a matrix.
     x = np.array([1, 2, 3])
     assert np.tril(x).tolist() == [[1, 0, 0], [1, 2, 0], [1, 2, 3]]
     with pytest.raises(ValueError, match="tril: x has 1 dimensions, expected at least 2"):
@@ -49,7 +49,7 @@ def test_a_triangle_needs_a_matrix() -> None:
 
 
 def test_offsets_at_the_ends_of_int64() -> None:
-    # By choice: NumPy's offset of a diagonal is a C int, and of a triangle it overflows below.
+    # By choice: NumPy's offset of a diagonal is a C int, and that of a triangle overflows below.
     x = np.zeros((3, 3))
     for offset in (2**63 - 1, -(2**63)):
         with pytest.raises(OverflowError):

@@ -41,7 +41,7 @@ def test_additions_to_rows_and_places(rng, agree, dtype) -> None:
         attrs = {"axis": axis, "value": laid(rng, value)}
         agree("index_add", [x, index], expected, assert_same, twin=True, **attrs)
 
-        # Positions on the first axes, as rows of one index and as an index for each axis.
+        # Positions on the first axes: as rows of one index, and as one index per axis.
         depth = int(rng.integers(1, len(shape) + 1))
         if 0 in shape[:depth]:
             continue

@@ -1,4 +1,4 @@
-"""The five against NumPy."""
+"""The five main operations against NumPy."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_diagonal_and_diagonal_scatter(rng, agree, dtype) -> None:
         expected = np.diagonal(x, offset, axis1, axis2)
         agree("diagonal", [x], np.array(expected, order="C"), **attrs)
 
-        # NumPy's diagonal can't be written to, so its positions are asked for.
+        # NumPy's diagonal is read-only, so the test uses its positions.
         src = stretched(rng, bits, dtype, expected.shape)
         expected = x.copy()
         matrices = np.moveaxis(expected, (axis1, axis2), (-2, -1))

@@ -1,4 +1,4 @@
-"""Keys against NumPy's: basic ones, masks and integer arrays."""
+"""Keys of `x[...]` against NumPy: basic keys, masks and integer arrays."""
 
 from __future__ import annotations
 
@@ -86,11 +86,12 @@ def test_integers_beside_an_index() -> None:
     tensor = inlay.to_tensor(x)
     for key in ((0, index), (index, 0), (..., 1, index), (index, slice(None), 0), (index, None, 2)):
         assert_bits(tensor[key].numpy(), x[key])
-    # By choice: an integer drops its axis before the index is read, as in PyTorch. NumPy counts it
-    # among the index arrays, and moves the axes of those to the front if a slice is in between.
+    # By choice: an integer removes its axis before the index is read, as in PyTorch. NumPy treats
+    # it as an index array, and moves the axes of index arrays to the front if a slice is in
+    # between.
     assert x[0, :, index].shape == (3, 4)
     assert_bits(tensor[0, :, index].numpy(), np.ascontiguousarray(x[0, :, index].T))
-    # By choice: one index in a key; NumPy pairs several element by element.
+    # By choice: a key has at most one index. NumPy pairs several indices element by element.
     assert x[index, index].shape == (3, 5)
     with pytest.raises(IndexError, match="expected one tensor at most"):
         tensor[index, index]

@@ -1,4 +1,4 @@
-"""Sizes at which several threads work, against NumPy."""
+"""Tensors that are large enough for several threads, against NumPy."""
 
 from __future__ import annotations
 

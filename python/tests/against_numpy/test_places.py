@@ -63,8 +63,8 @@ def test_scatter_reduces_as_ufunc_at_does(rng, agree, dtype, include_self) -> No
 
 @pytest.mark.parametrize("dtype", SHORT_FLOATS)
 def test_short_floats_are_summed_in_float32(dtype) -> None:
-    # By choice: `np.add.at` rounds after each step, and gets stuck where 1 is half of the last
-    # place. Inlay accumulates in float32 and rounds once.
+    # By choice: `np.add.at` rounds after each step, so its sum stops growing when 1 is half a unit
+    # in the last place. Inlay accumulates in float32 and rounds once.
     stuck = {"float16": 2048, "bfloat16": 256}[dtype]
     x, index, ones = (np.zeros(1, dtype), np.zeros(4096, "i8"), np.ones(4096, dtype))
     theirs = x.copy()
@@ -77,7 +77,7 @@ def test_short_floats_are_summed_in_float32(dtype) -> None:
 @pytest.mark.parametrize("reduce", ["amax", "amin"])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_among_equal_zeros_the_first_stays(dtype, reduce) -> None:
-    # By choice: 0.0 and -0.0 are equal. Inlay keeps the one that came first; which one NumPy keeps
+    # By choice: 0.0 and -0.0 are equal, and Inlay keeps the first one. Which one NumPy keeps
     # depends on the dtype and on the processor's vector instructions.
     for first, second in ((0.0, -0.0), (-0.0, 0.0)):
         x, updates = np.array([first], dtype), np.array([second], dtype)
@@ -90,15 +90,15 @@ def test_among_equal_zeros_the_first_stays(dtype, reduce) -> None:
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEXES])
 def test_a_sum_of_negative_zeros_keeps_its_sign(dtype) -> None:
-    # By choice: without the old value Inlay starts from the first update, `np.add.at` needs a 0 to
-    # start from, and 0.0 + -0.0 is 0.0.
+    # By choice: without the old value, Inlay starts with the first update. `np.add.at` starts with
+    # 0.0, and 0.0 + -0.0 is 0.0.
     zeros = np.full(2, complex(-0.0, -0.0) if dtype in COMPLEXES else -0.0, dtype)
     theirs = np.zeros(1, dtype)
     np.add.at(theirs, [0, 0], zeros)
     assert_bits(theirs, np.zeros(1, dtype))
     assert_bits(inlay.scatter(np.ones(1, dtype), [0, 0], zeros, overwrite=False), zeros[:1])
     assert_bits(inlay.sum(zeros), zeros[0, ...])
-    assert np.sum(zeros) == 0  # of either sign, by version
+    assert np.sum(zeros) == 0  # the sign depends on the version of NumPy
 
 
 # Single elements along an axis.
@@ -107,7 +107,7 @@ def test_a_sum_of_negative_zeros_keeps_its_sign(dtype) -> None:
 def element_arguments(
     rng: np.random.Generator, shape: tuple[int, ...], broadcast: bool
 ) -> tuple[int, np.ndarray, tuple[int, ...]]:
-    """An axis, an index of x's rank, and the shape of what it names."""
+    """An axis, an index of x's rank, and the shape of the elements that it names."""
     axis = any_axis(rng, len(shape))
     count = int(rng.integers(0, 2 * shape[axis] + 2)) if shape[axis] else 0
     named = replaced(shape, axis, count)
@@ -119,7 +119,7 @@ def element_arguments(
 
 
 def grid(index: np.ndarray, named: tuple[int, ...], axis: int, size: int) -> tuple[np.ndarray, ...]:
-    """The position in x of every element named."""
+    """The position in x of every element that the index names."""
     positions = list(np.indices(named))
     positions[axis] = np.broadcast_to(index, named).astype("int64") % max(size, 1)
     return tuple(positions)

@@ -1,7 +1,7 @@
 """The cases of the numerical check of gradients.
 
-Each draws inputs and returns a function of them, and the in-place form of it, if there is one,
-which writes into its first argument.
+Each case draws inputs, and returns a function of them. If there is an in-place form, which writes
+into its first argument, the case also returns that.
 """
 
 from __future__ import annotations

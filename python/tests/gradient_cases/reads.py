@@ -1,4 +1,4 @@
-"""Cases of reads, and of keys, which read and write."""
+"""Cases of reads, and of keys `x[...]`, which read and write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of where, arithmetic, reductions, shapes, and operators in place."""
+"""Cases of where, arithmetic, reductions, shapes, and in-place operators."""
 
 from __future__ import annotations
 
@@ -140,6 +140,6 @@ for _sign in ["+", "-", "*", "/"]:
             "*": (operator.mul, operator.imul),
             "/": (operator.truediv, operator.itruediv),
         }[sign]
-        # The other operand requires no gradient. The tests of in-place rules have the other case.
+        # The other operand requires no gradient. The tests of in-place rules cover the other case.
         other = draw.numbers(3)
         return Case(lambda x: out(x, other), [draw.numbers(2, 3)], lambda x: op(x, other))

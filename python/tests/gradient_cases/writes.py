@@ -84,7 +84,7 @@ def along_axis_case(draw: Draw, reduce: str, include_self: bool, broadcast: bool
     if broadcast:
         index = [1 if draw.rng.random() < 0.3 else size for size in entries]
         index[axis] = count
-        # A size that broadcasts from 1 to 0 is empty, too.
+        # An axis of size 1 that broadcasts to size 0 is empty, too.
         values = [1 if draw.rng.random() < 0.3 else size for size in entries]
     else:
         index = [int(draw.rng.integers(0, size + 1)) for size in entries]

@@ -1,4 +1,4 @@
-"""Checks that operations share, and the places that an index names."""
+"""Checks that several operations share, and the places that an index names."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def place(op: str, name: str, value: int, axis: int, size: int) -> int:
 
 
 def places(op: str, index: Array, axis: int, size: int) -> Array:
-    """The index as positions from the front, after a check of its range."""
+    """The index as positions, after a check of its range."""
     check_kind(op, "index", index, "integer")
     out = np.zeros(index.shape, np.int64)
     for p in np.ndindex(index.shape):
@@ -94,7 +94,7 @@ def element_index(op: str, x: Array, index: Array, axis: int, broadcast: bool) -
 
 
 def stretched(op: str, name: str, x: Array, shape: Sequence[int]) -> Array:
-    """`x` broadcast to `shape`, copied."""
+    """A copy of `x`, broadcast to `shape`."""
     lead = len(shape) - x.ndim
     fits = lead >= 0 and min(shape, default=0) >= 0
     fits = fits and all(x.shape[d] in (1, shape[lead + d]) for d in range(x.ndim))
@@ -128,7 +128,7 @@ def swap_in(position: Position, axis: int, value: int) -> Position:
 
 
 def write(x: Array, writes: list[tuple[Position, Any]], how: str, include_self: bool) -> Array:
-    """`x` after the writes. Each named place becomes the reduction of its updates."""
+    """A copy of `x` after the writes. Each named place becomes the reduction of its updates."""
     sent: dict[Position, list[Any]] = {}
     for position, number in writes:
         sent.setdefault(position, [x[position]] if include_self else []).append(number)

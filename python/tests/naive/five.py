@@ -1,4 +1,4 @@
-"""The five: triangle indices, and the scatters of diagonals, slices, masks and rows."""
+"""The five main operations: triangle indices, and diagonal, slice, masked and row scatters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def triangle(op: str, row: Any, col: Any, offset: Any, dtype: Any) -> Array:
     want = INT64 if dtype is None else dtype_named(op, dtype)
     if kind(want) != "integer":
         raise TypeError(f"{op}: dtype is {want}, expected an integer dtype")
-    # Only the rows and columns of the triangle are visited. There may be 2**63 others.
+    # Only the rows and columns of the triangle are visited, because there may be 2**63 others.
     lower = op == "tril_indices"
     rows = range(max(0, -offset), row) if lower else range(min(row, col - offset))
     if len(rows) > 2**20 and col > 2**20:

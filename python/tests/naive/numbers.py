@@ -44,14 +44,14 @@ def wrapped(value: int, dtype: np.dtype) -> Any:
 
 
 def rounded(value: float, dtype: np.dtype) -> Any:
-    """`value`, an int or a float, in a float dtype: rounded once, to nearest, ties to even."""
+    """Rounds an int or a float once to a float dtype, to nearest, ties to even."""
     with np.errstate(all="ignore"):
         guess = dtype.type(float(value))
         if dtype == FLOAT64 or value == 0 or not math.isfinite(value):
             return guess
         infinity = dtype.type(math.inf)
         near = [guess, np.nextafter(guess, infinity), np.nextafter(guess, -infinity)]
-    beyond = 2**16 if dtype == DTYPES["float16"] else 2**128  # the value in place of infinity
+    beyond = 2**16 if dtype == DTYPES["float16"] else 2**128  # the value that infinity would have
 
     def error(number: Any) -> tuple[Fraction, int]:
         exact = math.copysign(min(abs(float(number)), beyond), float(number))
@@ -67,7 +67,7 @@ def plain(number: Any) -> Any:
 
 
 def converted(number: Any, dtype: np.dtype) -> Any:
-    """The rule of `cast` for one number; a complex one doesn't become real."""
+    """Casts one number. A cast from complex to real is not allowed."""
     value, want = plain(number), kind(dtype)
     if want == "bool":
         return dtype.type(value != 0)
@@ -85,7 +85,7 @@ def converted(number: Any, dtype: np.dtype) -> Any:
 
 
 def scalar(op: str, name: str, value: Any, dtype: np.dtype) -> Any:
-    """A Python number given as an argument, in the dtype of the tensor it goes into."""
+    """Converts a Python number argument to the dtype of the tensor that it is written into."""
     ranks = ["bool", "integer", "float", "complex"]
     given = {bool: "bool", int: "integer", float: "float", complex: "complex"}[type(value)]
     if ranks.index(given) > ranks.index(kind(dtype)):
@@ -98,7 +98,7 @@ def scalar(op: str, name: str, value: Any, dtype: np.dtype) -> Any:
 
 
 def wide(dtype: np.dtype) -> np.dtype:
-    """The dtype in which floats and complex numbers are computed before they are rounded once."""
+    """The dtype in which floats and complex numbers are computed before the final rounding."""
     return FLOAT32 if kind(dtype) == "float" and dtype.itemsize == 2 else dtype
 
 

@@ -76,7 +76,7 @@ def divide(x: Array, y: Array) -> Array:
 
 
 def quotient(a: Any, b: Any) -> complex:
-    """Smith's algorithm, as in NumPy: scaled, so that no square overflows."""
+    """Smith's algorithm, as in NumPy: it scales, so that no square overflows."""
     if b.real == 0 and b.imag == 0:
         return complex(a.real / abs(b.real), a.imag / abs(b.real))
     if abs(b.real) >= abs(b.imag):
@@ -108,7 +108,7 @@ greater_equal = comparison("greater_equal", operator.ge)
 def lanes(
     op: str, x: Array, axis: Any, keepdim: bool
 ) -> tuple[list[int], dict[Position, list[Any]]]:
-    """The shape of a reduction's result, and the numbers that each place of it reduces."""
+    """The shape of a reduction's result, and the numbers that are reduced to each element."""
     axes = list(range(x.ndim)) if axis is None else axis if isinstance(axis, list) else [axis]
     axes = [check_axis(op, a, x.ndim) for a in axes]
     if len(set(axes)) != len(axes):
@@ -123,7 +123,7 @@ def lanes(
 
 
 def reduced(op: str, x: Array, how: str, want: np.dtype, axis: Any, keepdim: bool) -> Array:
-    """One number after the other, so the last bits of floats may differ from those of a tree."""
+    """Reduces in sequence, so the last bits of floats may differ from those of a tree."""
     shape, numbers = lanes(op, x, axis, keepdim)
     if is_undefined(how, x.dtype):
         raise TypeError(f"{op}: x has dtype {x.dtype}, for which {op} is not defined")

@@ -1,4 +1,4 @@
-"""The rest of the family: reads; and slicing, which reads and writes."""
+"""The other reads, and slicing, which reads and writes."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def half(op: str, x: Array, keep: Callable[[int, int], bool]) -> Array:
     return out
 
 
-# Slicing. NumPy resolves a key, except for errors: the key is applied to an array of positions.
+# Slicing. NumPy applies the key to an array of positions. Errors are checked here.
 
 
 def selected(op: str, x: Array, key: tuple) -> Array:
-    """The row-major positions in `x` that the key selects, in the shape it selects them."""
+    """The row-major positions in `x` that the key selects, in the shape of the selection."""
     items, axis = list(key), 0
     total = len([None for item in items for _ in range(axes_used(item))])
     if total > x.ndim or len([item for item in items if item is Ellipsis]) > 1:

@@ -1,4 +1,4 @@
-"""Casts, shapes, tensors put together, and constructors."""
+"""Casts, shapes, concatenation, and constructors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rest of the family: writes."""
+"""The other writes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def index_put(x: Array, indices: Sequence[Array], value: Array, accumulate: bool
 
 
 def writes_nd(index: Array, updates: Array) -> list[tuple[Position, Any]]:
-    """Pairs of a place and an update, where the last axis of an index lists places."""
+    """Pairs of a place and an update, for an index whose last axis holds coordinates."""
     lead = index.ndim - 1
     return [((*index[p[:lead]].tolist(), *p[lead:]), updates[p]) for p in np.ndindex(updates.shape)]
 

@@ -1,4 +1,4 @@
-"""Imports the peers once, so that their warnings at import do not fail a test."""
+"""Imports the other libraries once, so that their import warnings don't fail a test."""
 
 from __future__ import annotations
 

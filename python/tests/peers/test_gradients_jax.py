@@ -1,4 +1,4 @@
-"""Gradients against the real JAX: equal where it is right, and a table of where it is not.
+"""Gradients against the real JAX: equal if JAX is correct, and tests of its errors.
 
 A complex gradient of JAX is the conjugate of Inlay's, which follows PyTorch's convention.
 """
@@ -30,7 +30,7 @@ def in_64_bits() -> Any:
     jax.config.update("jax_disable_most_optimizations", before[1])
 
 
-# Where JAX is right.
+# Cases in which JAX is correct.
 
 pair = Pairs()
 
@@ -41,7 +41,7 @@ def moved(axis: int, index: np.ndarray) -> tuple[Any, ...]:
 
 
 def rows(draw: Draw) -> tuple[tuple[int, ...], int, np.ndarray]:
-    """A shape, an axis from the front, and places on it, with duplicates and negatives."""
+    """A shape, a non-negative axis, and places on it, with duplicates and negatives."""
     shape = draw.shape()
     axis = draw.axis(shape) % len(shape)
     return shape, axis, draw.index(shape[axis], draw.count(shape[axis]))
@@ -147,7 +147,7 @@ def test_gradients_are_those_of_jax(name: str, dtype: str) -> None:
         y = ours(*tensors)
         seed = random_like(y.numpy(), draw.rng)
         grads = inlay.grad(y, tensors, grad_outputs=[seed])
-        # The same loss, Re <seed, y>, whose gradient JAX gives as the conjugate.
+        # The same loss, Re <seed, y>. JAX returns the conjugate of its gradient.
         peer_y, back = jax.vjp(theirs, *map(jnp.asarray, arrays))
         expected = back(jnp.asarray(seed.conj()))
         np.testing.assert_allclose(y.numpy(), peer_y, rtol=1e-12, atol=1e-12)
@@ -156,7 +156,7 @@ def test_gradients_are_those_of_jax(name: str, dtype: str) -> None:
 
 
 def test_complex_gradients_are_the_conjugates() -> None:
-    # L = Re(z w): steepest in the direction of conj(w) = 3 + 4i; JAX says 3 - 4i.
+    # L = Re(z w) is steepest in the direction of conj(w) = 3 + 4i. JAX returns 3 - 4i.
     peer = jax.grad(lambda z: jnp.real(z[0] * (3 - 4j)))(jnp.array([1 + 2j]))
     assert peer.tolist() == [3 - 4j]
     z = leaf([1 + 2j])
@@ -181,7 +181,7 @@ def test_ties_share_the_gradient_in_both() -> None:
     np.testing.assert_allclose(peer_u, [1 / 3, 1 / 3, 0.0])
 
 
-# Where JAX is not.
+# Cases in which JAX is wrong.
 
 
 def segments(name: str, values: list[float], index: list[int], count: int) -> Any:
@@ -205,7 +205,7 @@ def scattered(reduce: str, values: list[float], index: list[int], count: int) ->
     ],
 )
 def test_products_of_duplicates(values: list[float], expected: list[float]) -> None:
-    # d(abc)/da = bc. JAX has no gradient of a product unless it is told that no place comes twice.
+    # d(abc)/da = bc. JAX has a gradient of a product only with the promise of unique indices.
     index = jnp.zeros(3, int)
     with pytest.raises(NotImplementedError, match="unique_indices"):
         jax.grad(lambda u: jnp.ones(1).at[index].multiply(u).sum())(jnp.array(values))
@@ -216,8 +216,8 @@ def test_products_of_duplicates(values: list[float], expected: list[float]) -> N
 
 @pytest.mark.parametrize(("name", "reduce"), [("max", "amax"), ("min", "amin")])
 def test_nan_in_one_slot(name: str, reduce: str) -> None:
-    # Slot 0 is the NaN of u0, whose gradient is 1 then; JAX gives it to nobody, since NaN equals
-    # nothing. Neither lets it reach slot 1.
+    # The result at place 0 is the NaN of u0, so the gradient of u0 is 1. JAX gives it to no value,
+    # because NaN equals nothing. In both, the NaN does not affect place 1.
     values = [nan, 3.0, 1.0]
     assert segments(name, values, [0, 0, 1], 2).tolist() == [0.0, 0.0, 1.0]
     assert scattered(reduce, values, [0, 0, 1], 2) == [1.0, 0.0, 1.0]
@@ -225,7 +225,7 @@ def test_nan_in_one_slot(name: str, reduce: str) -> None:
 
 @pytest.mark.parametrize(("name", "reduce"), [("max", "amax"), ("min", "amin")])
 def test_nan_in_one_row(name: str, reduce: str) -> None:
-    # Row 0 is its NaN; 3 has no part in it. JAX divides 0 by 0.
+    # The result of row 0 is its NaN, and 3 does not contribute. JAX divides 0 by 0.
     values = [[nan, 3.0], [2.0, 2.0]]
     peer = jax.grad(lambda x: getattr(jnp, name)(x, 1).sum())(jnp.array(values))
     np.testing.assert_array_equal(peer, [[nan, nan], [0.5, 0.5]])
@@ -255,7 +255,7 @@ def test_short_gradients_of_a_tensor_used_many_times() -> None:
             y = y + x
         return y
 
-    # 300 contributions of 1, and bfloat16 has 300.
+    # 300 contributions of 1. bfloat16 can represent 300.
     peer = jax.grad(lambda x: many(x).sum())(jnp.ones(1, "bfloat16"))
     assert peer.tolist() == [256.0]
     x = inlay.to_tensor([1.0], dtype="bfloat16")

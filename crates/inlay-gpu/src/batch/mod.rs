@@ -1,8 +1,9 @@
 //! Batches: each thread records its commands and submits them together when its scope ends.
 //!
-//! A kernel that checks something writes to the status of the batch. Word 0 of the status says that a
-//! check has failed; all later kernels read it and then write nothing. Each check has a word for the
-//! first position that is wrong. So a call needs one submission, and a failed call changes no tensor.
+//! The batch has a status buffer. A kernel that finds an error sets word 0 of the status. All later
+//! kernels read word 0, and write nothing if it is set. Each check also has its own word, which
+//! becomes the first wrong position. So a call needs one submission, and a failed call changes no
+//! tensor.
 
 mod submit;
 mod transfer;
@@ -19,10 +20,10 @@ use crate::pipeline::Pipeline;
 pub use submit::synchronize;
 pub(crate) use transfer::{clear, copy_runs, download, upload};
 
-/// The word of a check that found nothing wrong.
+/// The value of a check's status word if the check has found no error.
 const FINE: u32 = u32::MAX;
 
-/// An error, and the [`mark`] at which its call was recorded.
+/// An error, and the [`mark`] that was set when its call was recorded.
 #[derive(Debug)]
 pub struct Failed {
     /// The last mark before the call.
@@ -37,7 +38,7 @@ impl From<Failed> for Error {
     }
 }
 
-/// Makes the error of a failed check, given the first position that is wrong.
+/// Makes the error of a failed check from the first wrong position.
 pub(crate) type Explain = Box<dyn FnOnce(usize) -> Error>;
 
 struct Check {
@@ -47,7 +48,7 @@ struct Check {
     keeps: usize,
 }
 
-/// A part of a buffer that a kernel sees.
+/// A part of a buffer that is bound to a kernel.
 pub(crate) struct Binding {
     pub(crate) raw: wgpu::Buffer,
     pub(crate) offset: u64,
@@ -58,11 +59,11 @@ enum Command {
     Dispatch {
         pipeline: Arc<Pipeline>,
         bindings: Vec<Binding>,
-        /// The offset and the length of its parameters in the arena, in words.
+        /// The offset and the length of the kernel's parameters in the arena, in words.
         params: (usize, usize),
         groups: (u32, u32),
     },
-    /// Copies words of the arena to the beginning of a buffer.
+    /// Copies words from the arena, starting at word `from`, to the beginning of a buffer.
     Store {
         from: usize,
         to: wgpu::Buffer,
@@ -82,10 +83,10 @@ enum Command {
 struct Batch {
     gpu: Arc<Gpu>,
     commands: Vec<Command>,
-    /// The parameters of all commands, and the words that they store.
+    /// The parameters of all kernels, and the words that `Store` commands copy.
     arena: Vec<u32>,
     checks: Vec<Check>,
-    /// Buffers without a handle, which later commands of the batch may use.
+    /// Buffers whose last handle was dropped. Later commands of this batch may reuse them.
     retired: Vec<wgpu::Buffer>,
 }
 
@@ -95,17 +96,17 @@ thread_local! {
     static BATCH: RefCell<Option<Batch>> = const { RefCell::new(None) };
 }
 
-/// A program is submitted in parts of so many checks.
+/// The number of checks at which [`mark`] submits the batch of a program.
 const MANY_CHECKS: usize = 1000;
 
-/// A program is submitted in parts when its checks keep so many bytes alive.
+/// The number of bytes kept alive by checks at which [`mark`] submits the batch of a program.
 const MANY_BYTES: usize = 64 << 20;
 
-/// Sets the mark of the calls that are recorded from now on, for [`Failed`]. Submits the commands
-/// recorded so far if they have many checks.
+/// Sets the mark that [`Failed`] reports for the calls that are recorded from now on. If the batch
+/// has many checks, or its checks keep much memory alive, the batch is submitted first.
 ///
 /// # Errors
-/// A check that failed in that submission.
+/// A check of that submission has failed.
 pub fn mark(mark: usize) -> Result<()> {
     let full = BATCH.with_borrow(|batch| {
         let checks = batch.as_ref().map_or(&[][..], |batch| &batch.checks);
@@ -119,7 +120,7 @@ pub fn mark(mark: usize) -> Result<()> {
     Ok(())
 }
 
-/// The depth of nested scopes. Dropping it leaves the scope, also on unwinding.
+/// A guard that counts nested scopes. Dropping it leaves the scope, also during unwinding.
 struct Depth(usize);
 
 impl Depth {
@@ -137,15 +138,16 @@ impl Drop for Depth {
     }
 }
 
-/// Runs `work` and submits the commands that it records. A scope inside of another is part of it.
+/// Runs `work` and submits the commands that it records. A nested scope becomes part of the outer
+/// scope.
 ///
 /// # Errors
-/// An error of `work`, after which nothing is submitted, or a check that failed on the device.
+/// `work` has failed, and nothing was submitted; or a check has failed on the device.
 pub fn scope<R>(work: impl FnOnce() -> Result<R>) -> Result<R, Failed> {
     within(work, discard)
 }
 
-/// As [`scope`], for a program: if a call fails, the commands recorded before it are submitted.
+/// Like [`scope`], for a program: if a call fails, the commands recorded before it are submitted.
 ///
 /// # Errors
 /// The error of the first call that failed, on the host or on the device.
@@ -155,7 +157,7 @@ pub fn program<R>(work: impl FnOnce() -> Result<R>) -> Result<R, Failed> {
     earlier.map_or(done, Err)
 }
 
-/// Runs `work` in a scope, and `failed` if the outermost scope fails.
+/// Runs `work` in a scope. Calls `failed` if this is the outermost scope and `work` fails.
 fn within<R>(work: impl FnOnce() -> Result<R>, failed: impl FnOnce()) -> Result<R, Failed> {
     let depth = Depth::enter();
     let (outermost, result) = (depth.0 == 0, work());
@@ -183,12 +185,13 @@ fn take() -> Option<Batch> {
     BATCH.try_with(|batch| batch.try_borrow_mut().ok().and_then(|mut batch| batch.take())).ok()?
 }
 
-/// Calls `work` with the batch of this thread for `gpu`. A new batch is begun if there is none.
+/// Calls `work` with the batch of this thread for `gpu`. Starts a new batch if there is none.
 fn with<R>(gpu: &Arc<Gpu>, work: impl FnOnce(&mut Batch) -> Result<R>) -> Result<R> {
     let other = BATCH
         .with_borrow(|batch| batch.as_ref().is_some_and(|batch| !Arc::ptr_eq(&batch.gpu, gpu)));
     if other {
-        // The device was lost, and `gpu` was opened after it.
+        // There are two devices only if the first one was lost. Either `gpu` is the lost device,
+        // which is an error, or the recorded batch belongs to the lost device.
         gpu.expect_alive()?;
         discard();
     }
@@ -203,7 +206,8 @@ fn with<R>(gpu: &Arc<Gpu>, work: impl FnOnce(&mut Batch) -> Result<R>) -> Result
     })
 }
 
-/// Keeps a buffer without a handle for this thread's batch if there is one, else returns it.
+/// Takes a buffer whose last handle was dropped. If this thread has a batch on `gpu`, the batch
+/// keeps the buffer; otherwise the buffer is returned.
 pub(crate) fn retire(gpu: &Arc<Gpu>, raw: &wgpu::Buffer) -> Option<wgpu::Buffer> {
     let kept = BATCH.try_with(|batch| {
         let mut batch = batch.try_borrow_mut().ok()?;
@@ -218,7 +222,8 @@ pub(crate) fn retire(gpu: &Arc<Gpu>, raw: &wgpu::Buffer) -> Option<wgpu::Buffer>
     kept.ok().flatten()
 }
 
-/// A buffer of exactly that size that earlier commands of this thread's batch no longer need.
+/// Returns a retired buffer of exactly `size` bytes from this thread's batch. Commands run in
+/// order, so later commands may overwrite it.
 pub(crate) fn reuse(gpu: &Arc<Gpu>, size: u64) -> Option<wgpu::Buffer> {
     BATCH.with_borrow_mut(|batch| {
         let batch = batch.as_mut().filter(|batch| Arc::ptr_eq(&batch.gpu, gpu))?;
@@ -234,7 +239,8 @@ impl Drop for Batch {
 }
 
 impl Batch {
-    /// Appends words to the arena, at an offset that a binding can have. Returns offset and length.
+    /// Appends words to the arena, at an offset that is aligned for a binding. Returns the offset
+    /// and the length in words.
     fn reserve(&mut self, words: &[u32]) -> (usize, usize) {
         let step = self.gpu.limits.min_uniform_buffer_offset_alignment.max(4) as usize / 4;
         let from = self.arena.len().next_multiple_of(step);
@@ -244,7 +250,7 @@ impl Batch {
     }
 }
 
-/// Records a launch of a kernel.
+/// Records the launch of a kernel.
 pub(crate) fn dispatch(
     gpu: &Arc<Gpu>,
     pipeline: Arc<Pipeline>,
@@ -259,7 +265,8 @@ pub(crate) fn dispatch(
     })
 }
 
-/// Records a check, and returns its word of the status.
+/// Records a check, and returns the number of its status word. `keeps` is the number of bytes that
+/// `explain` keeps alive.
 pub(crate) fn check(gpu: &Arc<Gpu>, explain: Explain, keeps: usize) -> Result<u32> {
     with(gpu, |batch| {
         batch.checks.push(Check { mark: MARK.get(), explain, keeps });
@@ -267,10 +274,11 @@ pub(crate) fn check(gpu: &Arc<Gpu>, explain: Explain, keeps: usize) -> Result<u3
     })
 }
 
-/// Bytes to read: the buffer, the offset, and the number of bytes.
+/// Bytes that the host wants to read: the buffer, the offset, and the number of bytes.
 type Wanted<'a> = (&'a Buffer, usize, usize);
 
-/// Submits the batch of this thread. Waits if there are checks or bytes to read.
+/// Submits the batch of this thread. Waits for the device if there are checks or bytes to read.
+/// Returns the bytes that were read.
 fn flush(wanted: Option<Wanted<'_>>) -> Result<Vec<u8>, Failed> {
     let Some(mut batch) = take() else { return Ok(Vec::new()) };
     let failed = |error: Error| Failed { mark: MARK.get(), error: error.into() };
@@ -286,7 +294,7 @@ fn flush(wanted: Option<Wanted<'_>>) -> Result<Vec<u8>, Failed> {
     for (check, first) in checks.into_iter().zip(status) {
         if first != FINE {
             let error = (check.explain)(first as usize).into();
-            // The error may leave an outer scope later, which then reads the mark.
+            // If the error is returned through an outer scope, `within` reads this mark.
             MARK.set(check.mark);
             return Err(Failed { mark: check.mark, error });
         }

@@ -1,4 +1,4 @@
-//! Submission of a batch: commands are encoded, submitted, and their results read back.
+//! Submission of a batch: encodes the commands, submits them, and reads the results back.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,14 +9,14 @@ use super::{Batch, Command, FINE, Wanted};
 use crate::device::Gpu;
 
 impl Batch {
-    /// Encodes and submits the batch. If there is something to read, returns the words of the checks
-    /// and the bytes that are wanted.
+    /// Encodes and submits the batch. If the host has something to read, waits, and returns the
+    /// status words of the checks and the wanted bytes.
     pub(super) fn submit(
         &mut self,
         wanted: Option<Wanted<'_>>,
     ) -> Result<Option<(Vec<u32>, Vec<u8>)>> {
         let gpu = self.gpu.clone();
-        // Kernels that only read the status bind its first four words.
+        // The status has at least four words, because kernels without checks bind the first four.
         let mut status = vec![FINE; (self.checks.len() + 1).max(4)];
         status[0] = 0;
         let status_bytes = 4 * status.len() as u64;
@@ -84,7 +84,7 @@ impl Batch {
             let mut pass = encoder.begin_compute_pass(&Default::default());
             let mut next = Some(command);
             while let Some(Command::Dispatch { pipeline, bindings, params, groups }) = next {
-                // Kernels without checks bind the first words only.
+                // Kernels without checks see the status as one uniform `vec4<u32>`.
                 let seen = if pipeline.checks { status_bytes } else { 16 };
                 let own = [(status, 0, seen), (arena, 4 * params.0 as u64, 4 * params.1 as u64)];
                 let bound = bindings.iter().map(|part| (&part.raw, part.offset, part.size));
@@ -115,10 +115,10 @@ impl Batch {
     }
 }
 
-/// Waits until all submissions of all threads are done, if a device is open.
+/// If a device is open, waits until it has finished the submissions of all threads.
 ///
 /// # Errors
-/// A device that is lost.
+/// The device is lost.
 pub fn synchronize() -> Result<()> {
     let Some(gpu) = crate::device::opened() else { return Ok(()) };
     gpu.expect_alive()?;
@@ -136,7 +136,7 @@ impl Gpu {
         Error::DeviceLost { reason: format!("{name} was lost: {reason}") }
     }
 
-    /// Waits for a submission, and reads the bytes that it has copied to `staging`.
+    /// Waits for a submission, and reads the first `len` bytes of `staging`, which it has written.
     fn read_back(
         &self,
         staging: &wgpu::Buffer,
@@ -150,7 +150,7 @@ impl Gpu {
         part.map_async(wgpu::MapMode::Read, move |result| _ = told.set(result));
         let until = wgpu::PollType::Wait { submission_index: Some(submitted), timeout: None };
         self.device.poll(until).map_err(|error| lost(error.to_string()))?;
-        // The callback may run on another thread that polls the device.
+        // Another thread that polls the device may run the callback, so it may not have run yet.
         while mapped.get().is_none() {
             self.device.poll(wgpu::PollType::Poll).map_err(|error| lost(error.to_string()))?;
             std::thread::yield_now();

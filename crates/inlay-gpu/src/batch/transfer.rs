@@ -1,11 +1,11 @@
-//! Transfers to, from and between buffers, in the order of the batch.
+//! Transfers to, from and between buffers. They are ordered with the commands of the batch.
 
 use inlay_core::Result;
 
 use super::{BATCH, Command, flush, with};
 use crate::memory::Buffer;
 
-/// Up to so many bytes are uploaded in the arena of the batch.
+/// The largest upload that is copied to the arena of the batch, in bytes.
 const SMALL_STORE: usize = 64 << 10;
 
 /// Sets the first `bytes` bytes of a buffer to 0. `bytes` is a multiple of 4.
@@ -16,9 +16,11 @@ pub(crate) fn clear(to: &Buffer, bytes: u64) -> Result<()> {
     })
 }
 
-/// Copies runs of `bytes` bytes between two buffers. Each run has its offset in `from` and in `to`. All
-/// numbers are multiples of 4. Returns false without a copy if the batch has checks, because then the
-/// copy must depend on them, which only a kernel can.
+/// Copies runs of `bytes` bytes between two buffers. `runs` has the offset of each run in `from`
+/// and in `to`. All numbers are multiples of 4.
+///
+/// If the batch has checks, nothing is copied and the result is false: a copy command can't depend
+/// on the result of a check, but a kernel can.
 pub(crate) fn copy_runs(
     from: &Buffer,
     to: &Buffer,
@@ -38,7 +40,7 @@ pub(crate) fn copy_runs(
     })
 }
 
-/// Writes bytes to the beginning of a fresh buffer.
+/// Writes bytes to the beginning of a new buffer.
 pub(crate) fn upload(to: &Buffer, bytes: &[u8]) -> Result<()> {
     let gpu = to.gpu();
     gpu.expect_alive()?;
@@ -61,8 +63,8 @@ pub(crate) fn upload(to: &Buffer, bytes: &[u8]) -> Result<()> {
             Ok(())
         });
     }
-    // A write to the queue is done before the next submission. Commands of the batch may have used the
-    // buffer for something else, so the batch is submitted first.
+    // A write to the queue takes effect before the next submission. Recorded commands may still use
+    // the memory of the buffer for an earlier tensor, so the batch is submitted first.
     flush(None)?;
     gpu.guarded(bytes.len(), || {
         let aligned = bytes.len() / 4 * 4;
@@ -72,17 +74,19 @@ pub(crate) fn upload(to: &Buffer, bytes: &[u8]) -> Result<()> {
             last[..bytes.len() - aligned].copy_from_slice(&bytes[aligned..]);
             gpu.queue.write_buffer(to.raw(), aligned as u64, &last);
         }
-        // The bytes stay in host memory until the next submission.
+        // The queue keeps the bytes in host memory until the next submission, so an empty one
+        // follows.
         gpu.queue.submit([]);
     })
 }
 
-/// Submits the batch, and returns `len` bytes of a buffer from `offset` on, a multiple of 4.
+/// Submits the batch, waits for it, and returns `len` bytes of a buffer. `offset` is a multiple of
+/// 4.
 pub(crate) fn download(from: &Buffer, offset: usize, len: usize) -> Result<Vec<u8>> {
     if len == 0 {
         return Ok(Vec::new());
     }
-    // The copy needs a batch, even an empty one.
+    // `flush` does nothing without a batch, so an empty one is created if there is none.
     with(from.gpu(), |_| Ok(()))?;
     let mut bytes = flush(Some((from, offset, len)))?;
     bytes.truncate(len);

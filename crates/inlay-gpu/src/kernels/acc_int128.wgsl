@@ -1,4 +1,4 @@
-// Accumulates the sum of a mean of integers in 128 bits.
+// The accumulator for the mean of integers: a 128-bit sum.
 alias A = M;
 alias AW = M;
 fn lift(n: N) -> A { return mean_lift(n); }

@@ -1,4 +1,4 @@
-// Accumulates integers in 64 bits.
+// The accumulator for sums and products of integers: 64 bits.
 alias A = vec2<u32>;
 alias AW = vec2<u32>;
 fn lift(n: N) -> A { return pair_of(n); }

@@ -1,4 +1,4 @@
-// Accumulates in the numbers of the dtype.
+// The accumulator of the type in which the dtype is computed.
 alias A = N;
 alias AW = W;
 fn lift(n: N) -> A { return n; }

@@ -1,4 +1,4 @@
-//! How kernels accumulate values: what the accumulator is, how two are joined, and the result.
+//! The accumulators of folds and reductions: their type, how two are joined, and the final element.
 
 use inlay_core::{DType, Fold, Kind, Reduce};
 
@@ -7,22 +7,22 @@ use crate::shader::{Kernel, Wgsl, wgsl, wgsl_file};
 
 /// The accumulator of a fold or of a reduction.
 pub(super) struct Accumulator {
-    /// Bytes of an accumulator in a buffer.
+    /// The number of bytes of an accumulator in a buffer.
     pub(super) size: usize,
-    /// The type, and `join(a, b)`.
+    /// The WGSL of the type `A`, and of `join(a, b)`.
     texts: [&'static Wgsl; 2],
-    /// `finish(a, count)`: the element that is stored.
+    /// The WGSL of `finish(a, count)`, which returns the element to store.
     finish: &'static Wgsl,
 }
 
-/// `join(a, b)` by a function of that name.
+/// The WGSL of `join(a, b)`, which calls the function of the given name.
 macro_rules! join {
     ($function:literal) => {
         wgsl!("fn join(a: A, b: A) -> A { return ", $function, "(a, b); }\n")
     };
 }
 
-/// `finish(a, count)` by an expression.
+/// The WGSL of `finish(a, count)`, which returns the given expression.
 macro_rules! finish {
     ($result:literal) => {
         wgsl!("fn finish(a: A, count: u32) -> Stored { return ", $result, "; }\n")
@@ -30,7 +30,7 @@ macro_rules! finish {
 }
 
 impl Accumulator {
-    /// Of the elements of a tensor. Sums and products of integers have 64 bits.
+    /// The accumulator of a fold. Sums and products of integers have 64 bits.
     pub(super) fn of_fold(how: Fold, dtype: DType) -> Self {
         let int64 = |join| Accumulator {
             size: 8,
@@ -48,7 +48,7 @@ impl Accumulator {
         }
     }
 
-    /// Of the updates of a place, whose result has their dtype.
+    /// The accumulator of the updates of a place. The result has the dtype of the updates.
     pub(super) fn of_reduce(reduce: Reduce, dtype: DType) -> Self {
         let (join, finish) = match reduce {
             Reduce::Sum => (join!("add"), finish!("raw(a)")),
@@ -70,12 +70,12 @@ pub(super) fn is_whole(dtype: DType) -> bool {
 }
 
 impl Kernel<'_> {
-    /// Lets the body accumulate elements of `dtype`.
+    /// Adds the accumulator for elements of `dtype`.
     pub(super) fn accumulates(self, accumulator: &Accumulator, dtype: DType) -> Self {
         self.computes_in(dtype).with_all(&accumulator.texts)
     }
 
-    /// Lets the body make elements of `to` from accumulators.
+    /// Adds `finish`, which converts an accumulator to an element of `to`.
     pub(super) fn finishes(self, accumulator: &Accumulator) -> Self {
         self.with(accumulator.finish)
     }

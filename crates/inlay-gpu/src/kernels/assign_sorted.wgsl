@@ -1,4 +1,4 @@
-// Writes the row of an entry if it is the last of its place in the sorted order.
+// Writes the row of an entry if it is the last entry of its place in the sorted order.
 fn keep(i: u32) -> bool {
     let at = i / param(0u);
     return at + 1u == param(1u) || load_keys(at + 1u) != load_keys(at);

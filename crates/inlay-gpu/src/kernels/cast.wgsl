@@ -1,5 +1,5 @@
-// Converts an element to another dtype. It is split into a sign, a 64-bit integer and an exponent, and
-// composed again with one rounding. Only integers are computed.
+// Converts an element to another dtype. The element is split into a sign, a 64-bit integer and an
+// exponent, and composed again with one rounding. Only integer arithmetic is used.
 
 const BOOL: u32 = 0u;
 const UNSIGNED: u32 = 1u;
@@ -10,7 +10,7 @@ const FINITE: u32 = 0u;
 const INFINITE: u32 = 1u;
 const NAN: u32 = 2u;
 
-// m * 2^e. For NaN, m has the bits of the mantissa, aligned to the highest bit.
+// The number m * 2^e. For NaN, m has the bits of the mantissa, aligned to the highest bit.
 struct Real {
     kind: u32,
     negative: bool,
@@ -20,6 +20,7 @@ struct Real {
 
 fn is_zero(a: vec2<u32>) -> bool { return a.x == 0u && a.y == 0u; }
 
+// The number of leading zeros.
 fn leading(a: vec2<u32>) -> u32 {
     if (a.y != 0u) { return countLeadingZeros(a.y); }
     return 32u + countLeadingZeros(a.x);
@@ -30,13 +31,14 @@ fn lowest(a: vec2<u32>, count: u32) -> vec2<u32> {
     return pair_shr(pair_shl(a, 64u - count), 64u - count);
 }
 
+// Splits an element of the source dtype.
 fn apart(bits: vec2<u32>) -> Real {
     if (FROM_KIND == BOOL) {
         return Real(FINITE, false, vec2<u32>(select(0u, 1u, bits.x != 0u), 0u), 0);
     }
     if (FROM_KIND == UNSIGNED) { return Real(FINITE, false, bits, 0); }
     if (FROM_KIND == SIGNED) {
-        // Moves the sign bit to the highest bit.
+        // This shift moves the sign bit to the highest bit.
         let top = pair_shl(bits, 64u - FROM_BITS);
         if ((top.y >> 31u) == 0u) { return Real(FINITE, false, bits, 0); }
         return Real(FINITE, true, pair_shr(pair_neg(top), 64u - FROM_BITS), 0);
@@ -55,6 +57,7 @@ fn apart(bits: vec2<u32>) -> Real {
     return Real(FINITE, negative, mantissa | pair_shl(vec2<u32>(1u, 0u), digits), e);
 }
 
+// Composes a float and rounds to nearest, ties to even.
 fn to_float(x: Real) -> vec2<u32> {
     let digits = TO_DIGITS - 1u;
     var sign = vec2<u32>(0u, 0u);
@@ -73,7 +76,7 @@ fn to_float(x: Real) -> vec2<u32> {
     let bias = i32(TO_BIAS);
     if (high > bias) { return sign | full; }
     let below = max(1 - bias - high, 0);
-    // The number of bits that are dropped. A subnormal result drops more.
+    // The number of low bits that are dropped. A subnormal result has fewer digits.
     let drop = 64 - i32(TO_DIGITS) + below;
     if (drop > 64) { return sign; }
     let whole = pair_shr(m, u32(drop));
@@ -81,14 +84,14 @@ fn to_float(x: Real) -> vec2<u32> {
     let more = !is_zero(lowest(m, u32(drop) - 1u));
     var result = whole;
     if (below == 0) {
-        // The highest bit of the mantissa adds 1 to the exponent.
+        // The exponent field is 1 too small, because the hidden bit of the mantissa adds 1 to it.
         result = pair_add(result, pair_shl(vec2<u32>(u32(high + bias - 1), 0u), digits));
     }
     if (half && (more || (whole.x & 1u) == 1u)) { result = pair_add(result, vec2<u32>(1u, 0u)); }
     return sign | result;
 }
 
-// Integers wrap. Floats are truncated and saturate; NaN becomes 0.
+// Composes an integer. Integers wrap. Floats are truncated and saturate, and NaN becomes 0.
 fn to_integer(x: Real) -> vec2<u32> {
     if (FROM_KIND != FLOAT) {
         if (x.negative) { return pair_neg(x.m); }
@@ -118,13 +121,14 @@ fn to_integer(x: Real) -> vec2<u32> {
     return size;
 }
 
-// A float of the same format keeps all of its bits.
+// Between equal float formats all bits are kept, also those of NaN.
 fn converted(bits: vec2<u32>) -> vec2<u32> {
     let same = FROM_KIND == FLOAT && TO_KIND == FLOAT && FROM_DIGITS == TO_DIGITS;
     if (same) { return bits; }
     return together(apart(bits));
 }
 
+// Composes an element of the destination dtype.
 fn together(x: Real) -> vec2<u32> {
     if (TO_KIND == FLOAT) { return to_float(x); }
     return to_integer(x);

@@ -1,4 +1,4 @@
-// Checks that each row depends on a row that is computed before it, or on none.
+// Checks that each row depends on no other row, or on a row that is computed before it.
 fn work(i: u32) {
     let comes_from = load_p(i);
     let done = select((comes_from < i), (comes_from > i), BACKWARDS == 1u);

@@ -1,4 +1,4 @@
-//! Copies from view to view.
+//! The copy between two views.
 
 use inlay_core::Result;
 
@@ -6,10 +6,10 @@ use super::expect;
 use crate::shader::{Kernel, wgsl_file};
 use crate::{View, batch, layout};
 
-/// `to = from`, of one dtype and shape.
+/// Writes `to = from`. Both have one dtype and shape.
 ///
 /// # Errors
-/// Views that don't fit; a device that is lost or refuses the call.
+/// The views don't fit, or the device is lost or refuses the call.
 pub fn copy(to: View<'_>, from: View<'_>) -> Result<()> {
     expect::like("copy", "from", from, to)?;
     if let Some((runs, bytes)) = layout::runs(from.layout, to.layout, to.size()) {

@@ -1,4 +1,4 @@
-//! Single elements at the positions of an index that has the rank of the tensor.
+//! Reads and writes of single elements, at the positions of an index with the rank of the tensor.
 
 use inlay_core::{Combine, DType, Layout, Result, resized};
 
@@ -10,11 +10,11 @@ use crate::layout::count;
 use crate::memory::Buffer;
 use crate::shader::{Kernel, wgsl, wgsl_file};
 
-/// `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`. The index is broadcast to the shape
-/// of `to`.
+/// Writes `to[.., j, ..] = from[.., index[.., j, ..], ..]` along `axis`. The index is broadcast to
+/// the shape of `to`.
 ///
 /// # Errors
-/// Views that don't fit; a device that is lost or refuses the call.
+/// The views don't fit, or the device is lost or refuses the call.
 pub fn gather_elements(to: View<'_>, from: View<'_>, axis: usize, index: &Positions) -> Result<()> {
     let op = "gather_elements";
     expect::axis(op, axis, from.layout)?;
@@ -22,7 +22,8 @@ pub fn gather_elements(to: View<'_>, from: View<'_>, axis: usize, index: &Positi
     gather(op, to, from, axis, index, &index.broadcast(op, to.layout.shape())?)
 }
 
-/// The same, where `index_layout` has the word of `index` for each element of `to`.
+/// Like [`gather_elements`]. `index_layout` has the shape of `to` and gives the word of `index` for
+/// each of its elements.
 pub(super) fn gather(
     op: &'static str,
     to: View<'_>,
@@ -34,13 +35,13 @@ pub(super) fn gather(
     expect::dtype(op, "from", from, to.dtype)?;
     expect::positions(op, index, from.layout.shape()[axis])?;
     from.expect_inside()?;
-    // An axis of size 0 has no valid position: the check of the index fails.
+    // If `from` is empty and `to` is not, the index has no valid position, so its check fails.
     if to.layout.numel() == 0 || from.layout.numel() == 0 {
         return Ok(());
     }
     let mut strides: Vec<isize> = from.layout.strides().to_vec();
     let step = std::mem::take(&mut strides[axis]) / from.size() as isize;
-    // The beginning of each element's lane.
+    // The address at which the lane of each element of `to` begins.
     let lanes = Layout::over(to.layout.shape(), &strides, from.layout.offset());
     Kernel::new("gather", wgsl_file!("gather.wgsl"), to.buffer)
         .params(&[step as i32 as u32])
@@ -49,8 +50,8 @@ pub(super) fn gather(
         .to(to)
 }
 
-/// The row-major number, in `shape`, of the element that each entry names along `axis`. The index is
-/// broadcast to the shape `entries`.
+/// Returns the row-major number, in `shape`, of the element that each entry names along `axis`. The
+/// index is broadcast to the shape `entries`.
 fn flat_keys(
     op: &'static str,
     index: &Positions,
@@ -74,11 +75,12 @@ fn flat_keys(
     Ok(keys)
 }
 
-/// `to = base; to[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`, for j in
-/// order. The index is broadcast to the shape of `values`. Without a base, `to` is changed in place.
+/// Computes `to = base; to[.., index[.., j, ..], ..] (combine)= values[.., j, ..]` along `axis`, in
+/// the order of j. The index is broadcast to the shape of `values`. Without a base, `to` is changed
+/// in place.
 ///
 /// # Errors
-/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
+/// The views don't fit, or the device can't compute with the dtype, is lost or refuses the call.
 pub fn scatter_elements(
     op: &'static str,
     to: View<'_>,
@@ -97,11 +99,11 @@ pub fn scatter_elements(
     scatter(op, to, base, &keys, values, combine)
 }
 
-/// Writes to `to`, of dtype bool and the index's shape, whether each entry is the last one along
-/// `axis` that names its place. The axis has `places` places.
+/// Writes whether each entry is the last one along `axis` that names its place. `to` is bool and
+/// has the shape of the index. The axis has `places` places.
 ///
 /// # Errors
-/// Views that don't fit; a device that is lost or refuses the call.
+/// The views don't fit, or the device is lost or refuses the call.
 pub fn winning_elements(to: View<'_>, index: &Positions, axis: usize, places: usize) -> Result<()> {
     let op = "winning_elements";
     expect::dtype(op, "to", to, DType::Bool)?;

@@ -1,4 +1,4 @@
-// The first entry after `at` in the sorted order that names another place, by binary search.
+// The first entry after `at` in the sorted order that names another place. This is a binary search.
 fn end_from(at: u32) -> u32 {
     let key = load_keys(at);
     var low = at;

@@ -1,12 +1,12 @@
-//! Checks of what kernels rely on. Operations have checked their arguments before; a caller that has
-//! not gets an error, never a wrong result.
+//! Checks of the arguments of kernels. Operations have checked them before. If another caller has
+//! not, it gets an error instead of a wrong result.
 
 use inlay_core::{DType, Error, Layout, Result, ShapeText};
 
 use super::Positions;
 use crate::View;
 
-/// Fails unless `got` is the shape that is expected of `arg`.
+/// Fails unless the shape of `arg` is as expected.
 pub(super) fn shape(
     op: &'static str,
     arg: &'static str,
@@ -20,13 +20,13 @@ pub(super) fn shape(
     Err(Error::Shape { op, arg, got, expected })
 }
 
-/// Fails unless `arg` has the shape and the dtype of `to`.
+/// Fails unless `arg` has the dtype and the shape of `to`.
 pub(super) fn like(op: &'static str, arg: &'static str, got: View<'_>, to: View<'_>) -> Result<()> {
     dtype(op, arg, got, to.dtype)?;
     shape(op, arg, got.layout.shape(), to.layout.shape())
 }
 
-/// Fails unless `arg` has the dtype that is expected.
+/// Fails unless the dtype of `arg` is as expected.
 pub(super) fn dtype(
     op: &'static str,
     arg: &'static str,
@@ -48,7 +48,7 @@ pub(super) fn axis(op: &'static str, axis: usize, layout: &Layout) -> Result<()>
     Err(Error::Axis { op, arg: "axis", axis: axis as i64, rank })
 }
 
-/// Fails unless `part` has the rank of `whole`, and is no larger on any axis but `axis`.
+/// Fails unless `part` has the rank of `whole` and is not larger on any axis other than `axis`.
 pub(super) fn within(
     op: &'static str,
     arg: &'static str,
@@ -63,7 +63,7 @@ pub(super) fn within(
     shape(op, arg, part.shape(), whole.shape())
 }
 
-/// Fails unless there are as many elements as expected.
+/// Fails unless `arg` has the expected number of elements.
 pub(super) fn elements(
     op: &'static str,
     arg: &'static str,
@@ -73,7 +73,7 @@ pub(super) fn elements(
     shape(op, arg, &[got], &[expected])
 }
 
-/// Fails unless all positions are on an axis of `size`.
+/// Fails unless the positions were checked against an axis that is not larger than `size`.
 pub(super) fn positions(op: &'static str, index: &Positions, size: usize) -> Result<()> {
     if index.size() <= size {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Folds over axes, with the tree of the CPU: lanes of a block, then blocks in pairs.
+//! Folds over axes. They use the same tree as on the CPU: lanes within a block, then pairs of
+//! blocks.
 
 use inlay_core::{DType, Error, FOLD_BLOCK, FOLD_FEW_LANES, FOLD_LANES, Fold, Layout, Result};
 
@@ -14,7 +15,8 @@ const BLOCK: u32 = FOLD_BLOCK as u32;
 const LANES: u32 = FOLD_LANES as u32;
 const FEW_LANES: u32 = FOLD_FEW_LANES as u32;
 
-/// `identity()`, with which a lane begins, and `of_none()`, the fold of no elements.
+/// The WGSL of `identity()`, the initial value of a lane, and of `of_none()`, the fold of no
+/// elements.
 fn identity(how: Fold, dtype: DType) -> &'static Wgsl {
     macro_rules! identity {
         ($identity:literal, $none:literal) => {
@@ -34,11 +36,11 @@ fn identity(how: Fold, dtype: DType) -> &'static Wgsl {
     }
 }
 
-/// `to` is the fold of `from` over the axes for which `over` is true. It has the dtype of `from`, but
-/// sums and products of integers are 64-bit integers.
+/// Writes to `to` the fold of `from` over the axes for which `over` is true. `to` has the dtype of
+/// `from`, but sums and products of integers are 64-bit integers.
 ///
 /// # Errors
-/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
+/// The views don't fit, or the device can't compute with the dtype, is lost or refuses the call.
 pub fn fold(how: Fold, to: View<'_>, from: View<'_>, over: &[bool]) -> Result<()> {
     let op = "sum";
     let rank = from.layout.rank();

@@ -1,4 +1,5 @@
-// Folds one block of the elements that become one result, in lanes.
+// Folds one block of the elements of one result. Element k of the block goes to lane k % lanes, and
+// the lanes are joined in pairs. This is the same tree as on the CPU.
 fn work(i: u32) {
     let base = at_kept(i / param(0u));
     let start = (i % param(0u)) * BLOCK;
@@ -14,7 +15,7 @@ fn work(i: u32) {
         let lane = (at - start) % count;
         lanes[lane] = join(lanes[lane], lift(num(load_a(base + at_folded(at)))));
     }
-    // Neighbouring lanes are joined until one is left. The number of lanes is a power of 2.
+    // The number of lanes is a power of 2.
     for (var left = count; left > 1u; left /= 2u) {
         for (var k = 0u; k < left / 2u; k++) { lanes[k] = join(lanes[2u * k], lanes[2u * k + 1u]); }
     }

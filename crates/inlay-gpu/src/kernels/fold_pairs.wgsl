@@ -1,4 +1,4 @@
-// Joins neighbouring blocks. The last of an odd number is copied.
+// Joins the results of neighbouring blocks. The last one of an odd number is copied.
 fn work(i: u32) {
     let first = (i / param(1u)) * param(0u);
     let k = 2u * (i % param(1u));

@@ -1,9 +1,9 @@
-// An element of the triangle, or 0 outside of it.
+// Copies an element of the triangle. Elements outside of it become 0.
 fn value(i: u32) -> Stored {
     let column = i % param(1u);
     let row = (i / param(1u)) % param(0u);
     let by = param(2u);
-    // The column of the diagonal is `row + by`, or `row - by`, which may be negative.
+    // The diagonal is at column `row + by`, or at `row - by`, which may be negative.
     var above = false;
     var on = false;
     if (param(3u) == 0u) {

@@ -1,10 +1,10 @@
-// Lists the places of more than LONG entries: their number, and the first entry of each in the sorted
-// order. The order of the list is not defined.
+// Lists the places with more than LONG entries. The list has their number, then the first entry of
+// each place in the sorted order. The places are listed in any order.
 fn work(i: u32) {
     let key = load_keys(i);
     if (i > 0u && load_keys(i - 1u) == key) { return; }
     if (i + LONG >= threads() || load_keys(i + LONG) != key) { return; }
     let at = list_add(0u, 1u);
-    // The list is filled with zeros, so exclusive or is an assignment.
+    // The list starts as zeros, so the exclusive or stores the value.
     list_xor(1u + at, i);
 }

@@ -1,4 +1,5 @@
-//! Masks: packed once into a bitmap with prefix counts, then used to expand or to compress.
+//! Kernels with a mask. The mask is packed into a bitmap with prefix sums of its popcounts, which
+//! then serve to expand or compress.
 
 use inlay_core::{DType, Result};
 
@@ -9,20 +10,20 @@ use crate::layout::{count, is_dense};
 use crate::memory::Buffer;
 use crate::shader::{Access, Kernel, Wgsl, wgsl, wgsl_file};
 
-/// A mask as a bitmap, in row-major order.
+/// A mask as a bitmap in row-major order, with prefix sums.
 pub struct Bits {
-    /// 32 elements per word.
+    /// The bitmap, with 32 elements per word.
     words: Buffer,
-    /// The number of true elements before each word, and at the end their total.
+    /// The number of true elements before each word, followed by their total.
     before: Buffer,
     len: u32,
 }
 
 impl Bits {
-    /// Packs a view of bool.
+    /// Packs a mask of dtype bool.
     ///
     /// # Errors
-    /// Another dtype; a device that is lost or refuses the call.
+    /// The dtype is not bool, or the device is lost or refuses the call.
     pub fn read(mask: View<'_>) -> Result<Self> {
         expect::dtype("mask", "mask", mask, DType::Bool)?;
         let len = count(mask.layout.numel())?;
@@ -40,20 +41,20 @@ impl Bits {
         Ok(bits)
     }
 
-    /// The number of true elements. Waits for the device.
+    /// Returns the number of true elements. Submits the batch and waits for the device.
     ///
     /// # Errors
-    /// What the device has found wrong so far.
+    /// A check of the batch has failed, or the device is lost.
     pub fn ones(&self) -> Result<usize> {
         let last = 4 * self.len.div_ceil(32) as usize;
         let bytes = crate::batch::download(&self.before, last, 4)?;
         Ok(bytes.iter().rev().fold(0, |ones, byte| ones << 8 | usize::from(*byte)))
     }
 
-    /// Lets the call fail when more than `have` elements are true. `explain` gets their number.
+    /// Records a check that at most `have` elements are true. `explain` gets their number.
     ///
     /// # Errors
-    /// A device that is lost or refuses the call.
+    /// The device is lost or refuses the call.
     pub fn expect_at_most(&self, have: usize, explain: Explain) -> Result<()> {
         let have = u32::try_from(have).unwrap_or(u32::MAX);
         Kernel::new("enough", wgsl_file!("enough.wgsl"), &self.before)
@@ -63,7 +64,8 @@ impl Bits {
             .run(1)
     }
 
-    /// A kernel whose body reads the mask. True elements from number `most` on don't count.
+    /// Starts a kernel whose body reads the mask. `is_selected` is true for the first `most` true
+    /// elements.
     fn kernel<'a>(
         &'a self,
         name: &'static str,
@@ -79,11 +81,12 @@ impl Bits {
     }
 }
 
-/// `to = base`, but the k-th true element is the k-th element of `source` in row-major order. Without
-/// a base, `to` is changed in place. True elements past the end of the source are like false ones.
+/// Computes `to = base`, where the k-th true element is replaced by the k-th element of `source`,
+/// in row-major order. Without a base, `to` is changed in place. True elements past the end of the
+/// source count as false.
 ///
 /// # Errors
-/// Views that don't fit; a device that is lost or refuses the call.
+/// The views don't fit, or the device is lost or refuses the call.
 pub fn expand<'a>(
     to: View<'a>,
     base: Option<View<'a>>,
@@ -118,10 +121,10 @@ pub fn expand<'a>(
     }
 }
 
-/// `to` takes the true elements of `from` in order, as many as it has room for.
+/// Writes the true elements of `from` to `to`, in order, until `to` is full.
 ///
 /// # Errors
-/// Views that don't fit; a device that is lost or refuses the call.
+/// The views don't fit, or the device is lost or refuses the call.
 pub fn compress<'a>(to: View<'a>, from: View<'a>, bits: &'a Bits) -> Result<()> {
     expect::elements("compress", "from", from.layout.numel(), bits.len as usize)?;
     expect::dtype("compress", "from", from, to.dtype)?;

@@ -1,7 +1,8 @@
-//! The list of kernels. Each function records its work; see [`crate::scope`].
+//! The GPU kernels. Each function records commands; see [`crate::scope`].
 //!
-//! Every function checks the shapes, dtypes, axes and bounds that it relies on. Where a `base` is
-//! given, `to` is fresh and takes from the base what the kernel does not write.
+//! Every function checks the shapes, dtypes, axes and bounds that it relies on. If a `base` is
+//! given, `to` is a new tensor, and the elements that the kernel does not compute are copied from
+//! the base.
 
 mod accumulator;
 mod copy;
@@ -31,9 +32,9 @@ pub use rows::{gather_rows, scatter_rows};
 pub use scan::scan_rows;
 pub use triangle::{keep_triangle, triangle_indices};
 
-/// Makes the error of a failed check, given the first position that is wrong.
+/// Makes the error of a failed check from the first wrong position.
 pub type Explain = crate::batch::Explain;
 
-/// The most steps of a loop in a kernel. A software device (lavapipe) ends a loop silently after
-/// 65,535 steps, so longer work is split over several launches.
+/// The largest number of loop steps in a kernel. A software device (lavapipe) silently ends a loop
+/// after 65,535 steps, so longer loops are split over several launches.
 const MAX_STEPS: u32 = 1 << 15;

@@ -1,4 +1,4 @@
-// Moves the entries of a run, in order, each to the next free position of its digit.
+// Moves the entries of a run in order. Each goes to the next free position of its digit.
 fn work(i: u32) {
     let run = param(1u);
     for (var k = i * run; k < min(i * run + run, param(3u)); k++) {

@@ -1,4 +1,5 @@
-// The entry beside this one in the sorted order if it names the same place, else the number of entries.
+// Stores the previous entry (backwards: the next one) in the sorted order if it names the same
+// place, otherwise the number of entries.
 fn address(i: u32) -> u32 { return at_to(load_order(i)); }
 fn value(i: u32) -> Stored {
     let count = elements();

@@ -1,9 +1,9 @@
-// Packs 32 elements into a word of a bitmap and counts those that are true. One more count, of 0, gives
-// the prefix sum its total.
+// Packs 32 elements into a word of a bitmap, and counts those that are true. The last thread has no
+// word and counts 0. After the prefix sum, its count is the total.
 fn work(i: u32) {
     var bits = 0u;
     if (DENSE == 1u) {
-        // Each word has four elements.
+        // A dense mask is read as words of four elements.
         for (var k = 0u; k < 8u; k++) {
             let left = min(param(0u) - min(i * 32u + k * 4u, param(0u)), 4u);
             if (left == 0u) { break; }

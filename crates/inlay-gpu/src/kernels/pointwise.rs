@@ -1,4 +1,4 @@
-//! Element by element: arithmetic, comparison, selection and casts.
+//! Pointwise kernels: arithmetic, comparison, selection and casts.
 
 use inlay_core::{Arithmetic, Comparison, DType, Kind, Result, Unary};
 
@@ -7,7 +7,7 @@ use crate::View;
 use crate::numbers::PAIRS;
 use crate::shader::{Kernel, Wgsl, wgsl, wgsl_file};
 
-/// `value(i)` by an expression of the numbers `x` and `y`.
+/// The WGSL of `value(i)` as an expression of the numbers `x` and `y`.
 macro_rules! of_two {
     ($result:literal) => {
         wgsl!(
@@ -18,10 +18,10 @@ macro_rules! of_two {
         )
     };
 }
-/// `to = a (op) b`, all of one dtype and shape.
+/// Writes `to = a (op) b`. All have one dtype and shape.
 ///
 /// # Errors
-/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
+/// The views don't fit, or the device can't compute with the dtype, is lost or refuses the call.
 pub fn arithmetic(op: Arithmetic, to: View<'_>, a: View<'_>, b: View<'_>) -> Result<()> {
     let (name, body) = match op {
         Arithmetic::Add => ("add", of_two!("raw(add(x, y))")),
@@ -33,7 +33,7 @@ pub fn arithmetic(op: Arithmetic, to: View<'_>, a: View<'_>, b: View<'_>) -> Res
     of_two(name, body, to, a, b)
 }
 
-/// Runs a body that reads the elements of `a` and `b`, of one dtype and of the shape of `to`.
+/// Runs a body that reads `a` and `b`, which have one dtype and the shape of `to`.
 fn of_two(
     name: &'static str,
     body: &'static Wgsl,
@@ -47,14 +47,14 @@ fn of_two(
     Kernel::new(name, body, to.buffer).computes_in(a.dtype).read("a", a)?.read("b", b)?.to(to)
 }
 
-/// `to = op(a)`.
+/// Writes `to = op(a)`.
 ///
 /// # Errors
 /// As for [`arithmetic`].
 pub fn unary(op: Unary, to: View<'_>, a: View<'_>) -> Result<()> {
     let (name, body) = match op {
         Unary::Negative if matches!(a.dtype, DType::F16 | DType::BF16) => {
-            // Only the sign bit changes, also that of NaN.
+            // Flipping the sign bit keeps all other bits of NaN. A conversion to 32 bits would not.
             let body = wgsl!("fn value(i: u32) -> Stored { return load_a(at_a(i)) ^ 0x8000u; }\n");
             expect::like("negative", "a", a, to)?;
             return Kernel::new("negative16", body, to.buffer).read("a", a)?.to(to);
@@ -73,7 +73,7 @@ pub fn unary(op: Unary, to: View<'_>, a: View<'_>) -> Result<()> {
     Kernel::new(name, body, to.buffer).computes_in(a.dtype).read("a", a)?.to(to)
 }
 
-/// `to = a (op) b`, as bool.
+/// Writes `to = a (op) b`, where `to` is bool.
 ///
 /// # Errors
 /// As for [`arithmetic`].
@@ -94,10 +94,10 @@ pub fn compare(op: Comparison, to: View<'_>, a: View<'_>, b: View<'_>) -> Result
     of_two(name, body, to, a, b)
 }
 
-/// `to = if condition { a } else { b }`. Without `b`, `to` is changed in place.
+/// Writes `to = if condition { a } else { b }`. Without `b`, `to` is changed in place.
 ///
 /// # Errors
-/// Views that don't fit; a device that is lost or refuses the call.
+/// The views don't fit, or the device is lost or refuses the call.
 pub fn blend(to: View<'_>, condition: View<'_>, a: View<'_>, b: Option<View<'_>>) -> Result<()> {
     let op = "select";
     expect::dtype(op, "condition", condition, DType::Bool)?;
@@ -123,8 +123,9 @@ pub fn blend(to: View<'_>, condition: View<'_>, a: View<'_>, b: Option<View<'_>>
     }
 }
 
-/// The format of a dtype, for [`cast`]: its kind, as in `cast.wgsl`, its bits, the bits of its
-/// mantissa with the hidden one, and the bias of its exponent. Of complex numbers, that of a part.
+/// Returns the format of a dtype for [`cast`]: the kind as in `cast.wgsl`, the number of bits, the
+/// bits of the mantissa including the hidden bit, and the bias of the exponent. For a complex
+/// dtype, it is the format of one part.
 fn format(dtype: DType) -> [u32; 4] {
     let bits = 8 * dtype.size() as u32;
     match dtype {
@@ -138,7 +139,8 @@ fn format(dtype: DType) -> [u32; 4] {
     }
 }
 
-/// The texts that convert the parts of a stored element to pairs of words, and back.
+/// The WGSL that converts the real and imaginary part of a stored element to pairs of words, and
+/// the WGSL that converts them back.
 fn parts(dtype: DType) -> (&'static Wgsl, &'static Wgsl) {
     let complex = dtype.kind() == Kind::Complex;
     match (dtype.size(), complex) {
@@ -175,10 +177,11 @@ fn parts(dtype: DType) -> (&'static Wgsl, &'static Wgsl) {
     }
 }
 
-/// `to = from`, in the dtype of `to`. It needs integer arithmetic only, so every device can do it.
+/// Converts `from` to the dtype of `to`. Only integer arithmetic is used, so every device supports
+/// it.
 ///
 /// # Errors
-/// Views that don't fit; a device that is lost or refuses the call.
+/// The views don't fit, or the device is lost or refuses the call.
 pub fn cast(to: View<'_>, from: View<'_>) -> Result<()> {
     expect::shape("cast", "from", from.layout.shape(), to.layout.shape())?;
     let mut kernel = Kernel::new("cast", wgsl_file!("cast.wgsl"), to.buffer)

@@ -1,4 +1,4 @@
-//! An index: checked on the device, and counted from the front.
+//! Index values that were checked on the device and converted to positions.
 
 use inlay_core::{DType, Error, Layout, Result, ShapeText};
 use smallvec::SmallVec;
@@ -9,20 +9,20 @@ use crate::layout::count;
 use crate::memory::Buffer;
 use crate::shader::{Access, Kernel, wgsl, wgsl_file};
 
-/// Positions on an axis, in the index's shape.
+/// Positions on an axis, in the shape of the index. Negative index values are already converted.
 pub struct Positions {
     words: Buffer,
     shape: SmallVec<[usize; 4]>,
-    /// All positions are smaller, if the check did not fail.
+    /// The size of the axis. All positions are smaller, if the check has not failed.
     size: usize,
 }
 
 impl Positions {
-    /// Reads `index`, whose values are positions on an axis of `size`. If a value is out of range,
-    /// the call fails with the error that `explain` makes for the first one in row-major order.
+    /// Reads `index`, whose values refer to an axis of `size`. If a value is out of range, the call
+    /// fails with the error that `explain` makes for the first such value in row-major order.
     ///
     /// # Errors
-    /// A dtype that is no integer; a device that is lost or refuses the call.
+    /// The dtype is not an integer, or the device is lost or refuses the call.
     pub fn read(index: View<'_>, size: usize, explain: Explain) -> Result<Self> {
         let Some((lowest, _)) = index.dtype.integer_range() else {
             let (op, arg, got) = ("positions", "index", index.dtype);
@@ -49,7 +49,7 @@ impl Positions {
         &self.shape
     }
 
-    /// The size of the axis that the positions are on.
+    /// The size of the axis against which the positions were checked.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -68,7 +68,7 @@ impl Positions {
     /// Writes the positions to a view of i64.
     ///
     /// # Errors
-    /// A view that doesn't fit; a device that is lost or refuses the call.
+    /// The view doesn't fit, or the device is lost or refuses the call.
     pub fn store(&self, to: View<'_>) -> Result<()> {
         let op = "store_positions";
         expect::dtype(op, "to", to, DType::I64)?;
@@ -77,11 +77,11 @@ impl Positions {
         Kernel::new(op, body, to.buffer).words("p", &self.words).to(to)
     }
 
-    /// Lets the call fail unless each position names an earlier entry (backwards: a later one), or is
+    /// Records a check that each position names an earlier entry (backwards: a later one), or is
     /// the number of entries.
     ///
     /// # Errors
-    /// A device that is lost or refuses the call.
+    /// The device is lost or refuses the call.
     pub fn expect_chain(&self, backwards: bool, explain: Explain) -> Result<()> {
         Kernel::new("chain", wgsl_file!("chain.wgsl"), &self.words)
             .constant("BACKWARDS", backwards.into())
@@ -91,21 +91,21 @@ impl Positions {
     }
 }
 
-/// A view of words.
+/// Returns a view of words.
 pub(super) fn words_view<'a>(buffer: &'a Buffer, layout: &'a Layout) -> View<'a> {
     View { buffer, layout, dtype: DType::U32 }
 }
 
-/// A contiguous layout of so many words.
+/// Returns a contiguous layout of `words` words.
 pub(super) fn contiguous(words: usize) -> Result<Layout> {
     Layout::contiguous("words", &[words], 4)
 }
 
-/// `to[i]`, of i64, is the entry before `i` (backwards: after it) that names the same of `places`, or
-/// the number of entries if there is none.
+/// Writes to `to[i]` the last entry before `i` (backwards: the first one after it) that names the
+/// same place, or the number of entries if there is none. `to` is i64.
 ///
 /// # Errors
-/// A view that doesn't fit; a device that is lost or refuses the call.
+/// The view doesn't fit, or the device is lost or refuses the call.
 pub fn neighbours(to: View<'_>, index: &Positions, places: usize, backwards: bool) -> Result<()> {
     let (op, count) = ("neighbours", index.count()?);
     expect::dtype(op, "to", to, DType::I64)?;
@@ -119,14 +119,15 @@ pub fn neighbours(to: View<'_>, index: &Positions, places: usize, backwards: boo
         .put(to, count)
 }
 
-/// A buffer of words that are 0.
+/// Returns a buffer of zeros.
 pub(super) fn zeros(like: &Buffer, words: u32) -> Result<Buffer> {
     let buffer = Buffer::on(like.gpu(), 4 * words as usize)?;
     crate::batch::clear(&buffer, 4 * u64::from(words.max(1)))?;
     Ok(buffer)
 }
 
-/// For each of `places`, the last of `count` keys that names it, plus 1, or 0 if there is none.
+/// Returns for each of `places` places the number of the last key that names it, plus 1, or 0 if
+/// there is none.
 pub(super) fn winners(keys: &Buffer, count: u32, places: u32) -> Result<Buffer> {
     let table = zeros(keys, places)?;
     Kernel::new("winners", wgsl_file!("winners.wgsl"), keys)

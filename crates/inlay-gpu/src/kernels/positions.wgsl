@@ -1,4 +1,5 @@
-// An index value as a position from the front. Negative values count from the end.
+// Converts an index value to a position. Negative values count from the end of the axis. A value
+// out of range fails the check.
 fn value(i: u32) -> Stored {
     let size = param(1u);
     var at = pair_of(num(load_a(at_a(i))));

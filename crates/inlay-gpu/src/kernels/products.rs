@@ -1,7 +1,9 @@
-//! The gradient of a factor: the gradient of the product times all other factors.
+//! The gradient of a product. For one factor, it is the gradient of the product times all other
+//! factors.
 //!
-//! As on the CPU, there is no division. The products of the factors before and after each factor are
-//! computed in twice the precision.
+//! As on the CPU, there is no division. The product of the factors before each factor is multiplied
+//! by the product of the factors after it. These products are computed in the next wider float
+//! type.
 
 use inlay_core::{DType, Result, resized};
 
@@ -13,7 +15,7 @@ use crate::memory::Buffer;
 use crate::numbers::wide_size;
 use crate::shader::{Access, Kernel, wgsl, wgsl_file};
 
-/// The dtype of twice the precision, if there is one.
+/// Returns the next wider dtype, or the same dtype if there is none.
 fn precise(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -23,7 +25,8 @@ fn precise(dtype: DType) -> DType {
     }
 }
 
-/// Fails unless `x` has a row of factors of `g` for each position, and the device can multiply them.
+/// Fails unless `x` has a row of factors for each position and the shape of `g` otherwise, and the
+/// device can compute with them.
 fn expect_factors(g: View<'_>, x: View<'_>, axis: usize, index: &Positions) -> Result<()> {
     let op = "products";
     expect::axis(op, axis, g.layout)?;
@@ -35,8 +38,8 @@ fn expect_factors(g: View<'_>, x: View<'_>, axis: usize, index: &Positions) -> R
 }
 
 impl<'a> Kernel<'a> {
-    /// A kernel that multiplies the factors `x` of each place, for part `part` of each place. It
-    /// computes in twice the precision: `up` and `down` convert stored elements.
+    /// Adds the operands and WGSL to multiply the factors `x` of each place, for part `part` of
+    /// each place. `up` and `down` convert between stored elements and the wider type.
     fn products(
         self,
         sorted: &'a sort::Sorted,
@@ -82,11 +85,11 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// `to[i]` is the gradient `g` of the place of row `i`, times the conjugate of all factors of the
-/// place but `x[i]`: the other rows of `x`, and `initial`.
+/// Writes to `to[i]` the gradient `g` of the place of row `i`, times the conjugate of the product
+/// of all other factors of that place: the other rows of `x`, and `initial`.
 ///
 /// # Errors
-/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
+/// The views don't fit, or the device can't compute with the dtype, is lost or refuses the call.
 pub fn products_of_others(
     to: View<'_>,
     g: View<'_>,
@@ -136,7 +139,8 @@ pub fn products_of_others(
     Ok(())
 }
 
-/// `to` is the gradient `g`, times the conjugate of all rows of `x` that name its place.
+/// Writes to `to` the gradient `g`, times the conjugate of the product of all rows of `x` that name
+/// the place.
 ///
 /// # Errors
 /// As for [`products_of_others`].

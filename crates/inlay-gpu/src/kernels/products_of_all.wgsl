@@ -1,5 +1,5 @@
-// Multiplies the gradient of a place by all of its factors. The threads of the first entry of a place do
-// it. Each launch takes up to SPAN factors of each place.
+// Multiplies the gradient of a place by all of its factors. The threads of the first entry of a
+// place do the work. Each launch processes up to SPAN factors of each place.
 fn factor(at: u32, column: u32) -> N {
     return up(load_x(at_x(load_order(at) * param(0u) + column)));
 }

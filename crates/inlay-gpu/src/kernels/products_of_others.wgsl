@@ -1,7 +1,7 @@
-// Multiplies the gradient of a place by all of its factors but one, for each factor. The threads of the
-// first entry of a place do it. The forward pass stores the product of the factors before each one. The
-// backward pass multiplies it by the product of those after it. Each launch takes up to SPAN factors of
-// each place.
+// For each factor, multiplies the gradient of its place by all other factors of the place. The
+// threads of the first entry of a place do the work. The forward pass stores the product of the
+// factors before each factor. The backward pass multiplies it by the product of the factors after
+// it. Each launch processes up to SPAN factors of each place.
 fn factor(element: u32) -> N { return up(load_x(at_x(element))); }
 fn times(a: N, b: N) -> N { return plain_zero(mul(a, b)); }
 

@@ -1,4 +1,4 @@
-// Moves an entry to the position that is the number of entries before it in the sorted order.
+// Sorts a few entries. The new position of an entry is the number of entries that sort before it.
 fn work(i: u32) {
     let key = load_keys(i);
     var before = 0u;

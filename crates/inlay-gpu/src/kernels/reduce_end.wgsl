@@ -1,4 +1,4 @@
-// Reduces the last part of a place of many entries and writes the result.
+// Reduces the last part of a place with many entries, and writes the result.
 fn keep(i: u32) -> bool { return head_of(i) != 0u; }
 fn value(i: u32) -> Stored {
     let head = head_of(i) - 1u;

@@ -1,5 +1,5 @@
-// Reduces all entries of a place in index order. The threads of the first entry of a place do it. Places
-// of more than LONG entries are skipped.
+// Reduces the entries of each place in index order. The threads of the first entry of a place do
+// the work. Places with more than LONG entries are skipped.
 fn element_of(i: u32) -> u32 { return load_keys(i / param(0u)) * param(0u) + i % param(0u); }
 fn keep(i: u32) -> bool {
     let at = i / param(0u);

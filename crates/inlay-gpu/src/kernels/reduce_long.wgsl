@@ -1,5 +1,5 @@
-// The entries of a listed place: the first in the sorted order, plus 1, or 0 past the end of the list;
-// and the entry after the last.
+// The entries of a place of the list. `head_of(i)` is the first entry in the sorted order, plus 1,
+// or 0 past the end of the list. `end_of(i)` is the entry after the last one.
 fn column_of(i: u32) -> u32 { return i % param(0u); }
 fn head_of(i: u32) -> u32 {
     let at = i / param(0u);

@@ -1,4 +1,5 @@
-// Reduces one more part of each place that has more parts after it.
+// Reduces part `param(2)` of each place that has a later part. `reduce_end.wgsl` reduces the last
+// one.
 fn work(i: u32) {
     if (head_of(i) == 0u) { return; }
     let head = head_of(i) - 1u;

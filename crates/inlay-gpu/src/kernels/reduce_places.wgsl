@@ -1,5 +1,5 @@
-// Reduces all entries of a place in index order, or copies its old value. Places of more than LONG
-// entries are not reduced here.
+// Reduces the entries of each place in index order. A place without entries, or with more than LONG
+// entries, keeps its old value.
 fn element_of(i: u32) -> u32 { return i; }
 fn keep(i: u32) -> bool {
     let head = load_ends(2u * (i / param(0u)));

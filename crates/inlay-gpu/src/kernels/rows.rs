@@ -1,6 +1,7 @@
-//! Whole rows at the positions of an index.
+//! Reads and writes of whole rows, at the positions of an index.
 //!
-//! With the axis first, element `c` of row `r` is element `r * width + c` of the row-major order.
+//! Layouts are transposed so that the axis comes first. Element `c` of row `r` then has the
+//! row-major number `r * width + c`.
 
 use inlay_core::{Combine, Layout, Reduce, Result, resized};
 
@@ -13,34 +14,34 @@ use crate::layout::count;
 use crate::memory::Buffer;
 use crate::shader::{Access, Kernel, Wgsl, wgsl_file};
 
-/// `to[i] = from[index[i]]` along `axis`.
+/// Writes `to[i] = from[index[i]]` along `axis`.
 ///
 /// # Errors
-/// Views that don't fit; a device that is lost or refuses the call.
+/// The views don't fit, or the device is lost or refuses the call.
 pub fn gather_rows(to: View<'_>, from: View<'_>, axis: usize, index: &Positions) -> Result<()> {
     let op = "gather_rows";
     expect::axis(op, axis, from.layout)?;
     let shape = resized(from.layout.shape(), axis, index.count()? as usize);
     expect::shape(op, "to", to.layout.shape(), &shape)?;
-    // The position depends on the axis alone.
+    // The index is broadcast: it has stride 0 on all other axes.
     let mut strides = vec![0; to.layout.rank()];
     strides[axis] = 4;
     let index_layout = Layout::over(to.layout.shape(), &strides, 0);
     gather(op, to, from, axis, index, &index_layout)
 }
 
-/// The same elements with an axis in front.
+/// Returns the layout with `axis` moved to the front.
 pub(super) fn axis_first(layout: &Layout, axis: usize) -> Layout {
     let others = (0..layout.rank()).filter(|&other| other != axis);
     let order: Vec<usize> = [axis].into_iter().chain(others).collect();
     layout.transpose(&order)
 }
 
-/// `to = base; to[index[i]] (combine)= updates[i]` along `axis`, for i in order. Without a base, `to`
-/// is changed in place.
+/// Computes `to = base; to[index[i]] (combine)= updates[i]` along `axis`, in the order of i.
+/// Without a base, `to` is changed in place.
 ///
 /// # Errors
-/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
+/// The views don't fit, or the device can't compute with the dtype, is lost or refuses the call.
 pub fn scatter_rows(
     op: &'static str,
     to: View<'_>,
@@ -63,18 +64,19 @@ pub fn scatter_rows(
     scatter(op, to, base, &keys, updates, combine)
 }
 
-/// The place that each entry names.
+/// The place that each entry names, in index order.
 pub(super) struct Keys<'a> {
     pub(super) words: &'a Buffer,
     pub(super) count: u32,
     pub(super) places: usize,
 }
 
-/// Up to so many places per entry, a table of all places is cheaper than a sort of the entries.
+/// The largest number of places per entry for which a table of all places is cheaper than sorting
+/// the entries.
 const DENSE: usize = 16;
 
-/// `to = base; to[key] (combine)= updates[i]`, for i in order. Places are the first axis of `to`, and
-/// entries that of `updates`, in row-major order.
+/// Computes `to = base; to[keys[i]] (combine)= updates[i]`, in the order of i. In row-major order,
+/// `to` consists of one row per place, and `updates` of one row per entry.
 pub(super) fn scatter(
     op: &'static str,
     to: View<'_>,
@@ -104,25 +106,25 @@ struct Scatter<'a> {
     to: View<'a>,
     base: Option<View<'a>>,
     updates: View<'a>,
-    /// Elements of a row.
+    /// The number of elements in a row.
     width: u32,
     places: u32,
     entries: u32,
 }
 
 impl<'a> Scatter<'a> {
-    /// Whether threads go through all places, and not through the entries. A fresh `to` is written
-    /// everywhere.
+    /// Whether each thread handles an element of a place. Otherwise it handles an element of an
+    /// entry. If there is a base, all places must be written.
     fn by_place(&self) -> bool {
         self.base.is_some() || self.places <= self.entries
     }
 
-    /// The number of threads that go through the entries.
+    /// The number of threads if each handles an element of an entry.
     fn threads(&self) -> Result<u32> {
         count(self.entries as usize * self.width as usize)
     }
 
-    /// A kernel that reads the updates, and the base if there is one.
+    /// Starts a kernel that reads the updates, and the base if there is one.
     fn kernel(&self, name: &'static str, body: &'static Wgsl) -> Result<Kernel<'a>> {
         let kernel = Kernel::new(name, body, self.to.buffer)
             .partial()
@@ -152,7 +154,7 @@ impl<'a> Scatter<'a> {
             .put(self.to, self.threads()?)
     }
 
-    /// A kernel that reduces the sorted entries of a place.
+    /// Starts a kernel that reduces the sorted entries of a place.
     fn reducing<'k>(
         &self,
         name: &'static str,
@@ -185,14 +187,14 @@ impl<'a> Scatter<'a> {
                 .words("keys", &sorted.keys)
                 .put(self.to, self.threads()?)?;
         }
-        // The most places that can have more than LONG entries.
+        // At most `entries / LONG` places can have more than LONG entries.
         match self.entries / LONG {
             0 => Ok(()),
             most => self.reduce_long(sorted, how, most),
         }
     }
 
-    /// Reduces the places of more than LONG entries. There are `most` of them at most.
+    /// Reduces the places with more than LONG entries. There are at most `most` of them.
     fn reduce_long(&self, sorted: &sort::Sorted, how: (Reduce, bool), most: u32) -> Result<()> {
         let list = zeros(self.to.buffer, 1 + most)?;
         Kernel::new("long_places", wgsl_file!("long_places.wgsl"), &list)
@@ -228,8 +230,9 @@ impl<'a> Scatter<'a> {
     }
 }
 
-/// Places of more entries are reduced apart, in parts.
+/// The largest number of entries of a place that one loop reduces. Places with more entries are
+/// reduced separately, in parts.
 const LONG: u32 = MAX_STEPS;
 
-/// The entries of a part. The loop over them takes sixteen at a step.
+/// The number of entries in a part. The loop over a part processes 16 entries per step.
 const SPAN: u32 = 16 * MAX_STEPS;

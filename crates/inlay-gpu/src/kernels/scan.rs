@@ -1,4 +1,4 @@
-//! Chains: each row is computed from its own inputs and from an earlier row.
+//! Linear recurrences: each row is computed from its own inputs and from another row.
 
 use inlay_core::Result;
 
@@ -8,11 +8,12 @@ use crate::View;
 use crate::layout::count;
 use crate::shader::{Kernel, wgsl_file};
 
-/// `to[i] = a[i] + c[i] * to[from[i]]` along `axis`, or just `a[i]` where `from[i]` is the number of
-/// rows. One thread computes all rows of a column in order.
+/// Computes `to[i] = a[i] + c[i] * to[from[i]]` along `axis`, or `to[i] = a[i]` if `from[i]` is the
+/// number of rows. One thread computes all rows of a column in order. `Positions::expect_chain`
+/// checks that each row depends only on rows that are computed before it.
 ///
 /// # Errors
-/// Views that don't fit; a device that can't compute with the dtype, is lost or refuses the call.
+/// The views don't fit, or the device can't compute with the dtype, is lost or refuses the call.
 pub fn scan_rows(
     to: View<'_>,
     a: View<'_>,

@@ -1,4 +1,4 @@
-// Computes one column of a chain, row by row.
+// Computes one column of the recurrence, row by row.
 fn work(i: u32) {
     let rows = param(0u);
     let width = threads();

@@ -1,7 +1,6 @@
-// Joins the entries of a place one after the other, in the sorted order. The caller passes at most SPAN
-// entries at a time.
+// Accumulates the entries of a place in the sorted order. The caller passes at most SPAN entries.
 
-// The loop is unrolled by 16, because the number of its steps is what the device limits.
+// The loop is unrolled by 16, because a software device limits the number of loop steps.
 fn accumulate(start: A, head: u32, end: u32, column: u32) -> A {
     var acc = start;
     var at = head;
@@ -31,7 +30,7 @@ fn accumulate(start: A, head: u32, end: u32, column: u32) -> A {
     return acc;
 }
 
-// The first entries of a place, up to `end`.
+// Accumulates the first entries of a place, up to `end`.
 fn begin(i: u32, head: u32, end: u32, column: u32) -> A {
     return accumulate(first_of(i, head, column), head + 1u, end, column);
 }

@@ -1,5 +1,6 @@
-// The entries of a place belong to the threads of the first of them: the first entry in the sorted
-// order, plus 1, or 0 for other threads; and the entry after the last.
+// The entries of a place, for the threads of its first entry. `head_of(i)` is the first entry in
+// the sorted order, plus 1, or 0 in the threads of other entries. `end_of(i)` is the entry after
+// the last one.
 fn column_of(i: u32) -> u32 { return i % param(0u); }
 fn head_of(i: u32) -> u32 {
     let at = i / param(0u);

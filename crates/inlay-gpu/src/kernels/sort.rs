@@ -1,8 +1,9 @@
 //! A stable radix sort of entries by the place that they name.
 //!
-//! For each digit, from the lowest to the highest: each thread counts the digits of its own run of
-//! entries, a prefix sum over all counts in the order of digits gives the new positions, and each
-//! thread moves its entries in order. The result doesn't depend on which thread is first.
+//! The sort has one pass per digit, from the lowest to the highest digit. In a pass, each thread
+//! counts the digits in its own run of entries. A prefix sum over the counts of all digits and runs
+//! gives the new positions. Then each thread moves its entries in order. The result doesn't depend
+//! on the order in which the threads run.
 
 use inlay_core::Result;
 
@@ -12,27 +13,29 @@ use super::sums::exclusive;
 use crate::memory::Buffer;
 use crate::shader::{Access, Kernel, wgsl, wgsl_file};
 
-/// Bits of a digit.
+/// The number of bits of a digit.
 const DIGIT: u32 = 8;
 const DIGITS: u32 = 1 << DIGIT;
 
-/// The fewest entries of a run, since there is a count for each digit of each run.
+/// The smallest number of entries in a run. Shorter runs would need more counts than entries,
+/// because each run has a count for each digit.
 const RUN: u32 = 256;
 
-/// Up to so many entries, each counts the entries before it: one kernel instead of six per digit.
+/// The largest number of entries that are sorted by one kernel, in which each entry counts the
+/// entries before it. The radix sort needs about six kernels per digit.
 const FEW: u32 = 256;
 
-/// The most runs: enough for every core of a large device.
+/// The largest number of runs. It is enough for all cores of a large device.
 const RUNS: u32 = 1 << 14;
 
-/// Entries in the order of their keys. Entries of one key are in index order.
+/// Entries sorted by key. Entries with equal keys are in index order.
 pub(super) struct Sorted {
     pub(super) keys: Buffer,
-    /// The number of each entry before the sort.
+    /// The original number of each entry.
     pub(super) order: Buffer,
 }
 
-/// Sorts `count` keys below `places`.
+/// Sorts `count` keys. All keys are smaller than `places`.
 pub(super) fn sort(keys: &Buffer, count: u32, places: usize) -> Result<Sorted> {
     let gpu = keys.gpu();
     let room = || Buffer::on(gpu, 4 * count as usize);
@@ -49,7 +52,7 @@ pub(super) fn sort(keys: &Buffer, count: u32, places: usize) -> Result<Sorted> {
     let runs = count.div_ceil(run);
     let bits = usize::BITS - places.saturating_sub(1).leading_zeros();
     let mut sorted: Option<Sorted> = None;
-    // There is at least one pass, which numbers the entries.
+    // At least one pass is needed, because it fills `order`.
     for digit in 0..bits.div_ceil(DIGIT).max(1) {
         let from = sorted.as_ref().map_or(keys, |sorted| &sorted.keys);
         let counts = zeros(keys, DIGITS * runs)?;
@@ -77,7 +80,8 @@ pub(super) fn sort(keys: &Buffer, count: u32, places: usize) -> Result<Sorted> {
 }
 
 impl Sorted {
-    /// For each of `places`, the first of its entries, plus 1, and the entry after its last; or 0 twice.
+    /// Returns two words for each of `places` places: its first sorted entry, plus 1, and the entry
+    /// after its last one. Both are 0 if the place has no entries.
     pub(super) fn ends(&self, count: u32, places: u32) -> Result<Buffer> {
         let ends = zeros(&self.keys, 2 * places)?;
         Kernel::new("ends", wgsl_file!("ends.wgsl"), &ends)

@@ -5,7 +5,7 @@ use inlay_core::Result;
 use crate::memory::Buffer;
 use crate::shader::{Access, Kernel, wgsl, wgsl_file};
 
-/// Words that one thread adds.
+/// The number of words that one thread adds.
 const CHUNK: u32 = 64;
 
 /// Replaces each of the first `count` words by the sum of the words before it.
@@ -25,8 +25,8 @@ pub(super) fn exclusive(words: &Buffer, count: u32) -> Result<()> {
     spread(words, Some(&sums), count)
 }
 
-/// Replaces each word by the sum of the words before it in its chunk, plus the sum of the chunks
-/// before, if there are several.
+/// Replaces each word by the sum of the words before it in its chunk, plus the entry of `sums` for
+/// the chunk: the sum of all earlier chunks.
 fn spread(words: &Buffer, sums: Option<&Buffer>, count: u32) -> Result<()> {
     let kernel = Kernel::new("spread", wgsl_file!("spread.wgsl"), words)
         .constant("CHUNK", CHUNK)

@@ -1,4 +1,5 @@
-//! Every kernel compiles for every dtype that it supports, and refuses views that don't fit.
+//! Tests that every kernel compiles for every dtype that it supports, and returns an error for
+//! views that don't fit.
 
 use crate::kernels::{self, Bits, Positions};
 use crate::{Buffer, View, current, scope, store};
@@ -16,9 +17,9 @@ struct Tensor {
 
 impl Tensor {
     fn new(dtype: DType, shape: &[usize]) -> Self {
-        let layout = Layout::contiguous("test", shape, dtype.size()).expect("small");
+        let layout = Layout::contiguous("test", shape, dtype.size()).expect("a small layout");
         let buffer = Buffer::new(layout.numel() * dtype.size()).expect("a device");
-        store(&buffer, &vec![0; buffer.len()]).expect("room");
+        store(&buffer, &vec![0; buffer.len()]).expect("a successful upload");
         Tensor { buffer, layout, dtype }
     }
 
@@ -26,7 +27,7 @@ impl Tensor {
         View { buffer: &self.buffer, layout: &self.layout, dtype: self.dtype }
     }
 
-    /// The same elements as the columns of a matrix, so that it is not contiguous.
+    /// A matrix that is not contiguous, because it is transposed.
     fn strided(dtype: DType, shape: &[usize]) -> Self {
         let (rows, cols) = (shape[0], shape[1]);
         let mut tensor = Tensor::new(dtype, &[cols, rows]);
@@ -42,7 +43,7 @@ fn positions(shape: &[usize], size: usize) -> Result<Positions> {
 
 const ROWS: [usize; 2] = [4, 3];
 
-/// Records every kernel for one dtype, with a destination that is made by `make`.
+/// Records every kernel for one dtype. `make` makes the destinations.
 fn record_all(dtype: DType, make: fn(DType, &[usize]) -> Tensor) -> Result<()> {
     let kind = dtype.kind();
     let double = matches!(dtype, DType::F64 | DType::C128);
@@ -105,7 +106,7 @@ fn record_all(dtype: DType, make: fn(DType, &[usize]) -> Tensor) -> Result<()> {
         folds.push(Fold::Mean);
         reduces.push(Reduce::Mean);
     }
-    // Blocks are joined in pairs, and a place has so many entries that they are reduced in parts.
+    // These sizes need kernels that join blocks in pairs and that reduce a place in parts.
     let many = Tensor::new(dtype, &[1500, 1]);
     for fold in folds {
         let wide =
@@ -116,7 +117,7 @@ fn record_all(dtype: DType, make: fn(DType, &[usize]) -> Tensor) -> Result<()> {
     let entries = 16 * (1 << 15) + 1;
     let (long, updates) = (positions(&[entries], 4)?, Tensor::new(dtype, &[entries, 1]));
     let wide = View {
-        layout: &updates.layout.broadcast_to(&[entries, 3]).expect("one"),
+        layout: &updates.layout.broadcast_to(&[entries, 3]).expect("one column broadcasts"),
         ..updates.view()
     };
     for reduce in reduces {
@@ -129,7 +130,7 @@ fn record_all(dtype: DType, make: fn(DType, &[usize]) -> Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Records, and submits nothing.
+/// Records commands and discards them, so nothing is submitted.
 fn compile_all(make: fn(DType, &[usize]) -> Tensor) {
     for dtype in DType::ALL {
         let recorded = scope(|| {

@@ -1,4 +1,4 @@
-//! Triangles of matrices.
+//! Kernels for the lower or upper triangle of matrices.
 
 use inlay_core::{Error, Result, Triangle};
 
@@ -7,8 +7,9 @@ use crate::View;
 use crate::layout::count;
 use crate::shader::{Kernel, wgsl, wgsl_file};
 
-/// How many elements of the triangle each row has: `before` rows of `same`, then `ramp` rows that
-/// begin with `first` and grow (upper triangle: shrink) by one, then rows of `after`.
+/// The number of elements of the triangle in each row. The first `before` rows have `same`
+/// elements. Then come `ramp` rows: the first has `first` elements, and each next row has one more
+/// (upper triangle: one less). All further rows have `after` elements.
 struct RowLengths {
     before: u32,
     same: u32,
@@ -21,11 +22,11 @@ impl RowLengths {
     fn new(triangle: Triangle, rows: usize, cols: usize, offset: i64) -> Result<Self> {
         let (rows, cols) = (i128::from(count(rows)?), i128::from(count(cols)?));
         let offset = i128::from(offset);
-        // The rows where the ramp begins and ends, and the lengths before and after it.
+        // The rows where the ramp begins and ends, and the row lengths before and after it.
         let (begin, end, same, after) = match triangle {
-            // Row r has r + offset + 1 elements, from none to all.
+            // Row r has r + offset + 1 elements, clamped to 0..=cols.
             Triangle::Lower => (-offset, cols - offset - 1, 0, cols),
-            // Row r has cols - (r + offset) elements, from all to none.
+            // Row r has cols - (r + offset) elements, clamped to 0..=cols.
             Triangle::Upper => (-offset, cols - offset, cols, 0),
         };
         let row = |at: i128| at.clamp(0, rows);
@@ -43,7 +44,7 @@ impl RowLengths {
         })
     }
 
-    /// The number of elements in all of `rows` rows.
+    /// Returns the number of elements in a matrix of `rows` rows.
     fn total(&self, rows: usize, triangle: Triangle) -> i128 {
         let [before, same, ramp, first, after] =
             [self.before, self.same, self.ramp, self.first, self.after].map(i128::from);
@@ -53,11 +54,11 @@ impl RowLengths {
     }
 }
 
-/// Writes the rows and the columns of the triangle's elements to `to`, which has shape
+/// Writes the row and the column of each element of the triangle to `to`, which has shape
 /// `[2, elements]` and an integer dtype.
 ///
 /// # Errors
-/// A view that doesn't fit; a device that is lost or refuses the call.
+/// The view doesn't fit, or the device is lost or refuses the call.
 pub fn triangle_indices(
     to: View<'_>,
     triangle: Triangle,
@@ -76,7 +77,7 @@ pub fn triangle_indices(
         _ => wgsl!("fn stored(v: u32) -> Stored { return v; }\n"),
     };
     let RowLengths { before, same, ramp, first, after } = lengths;
-    // The first column of an upper triangle in the first row that its diagonal meets.
+    // The first column of the upper triangle in row `before`, where the ramp begins.
     let start = (i128::from(before) + i128::from(offset)).clamp(0, cols as i128) as u32;
     Kernel::new(op, wgsl_file!("triangle_indices.wgsl"), to.buffer)
         .with(stored)
@@ -85,10 +86,10 @@ pub fn triangle_indices(
         .to(to)
 }
 
-/// `to` is the triangle of the last two axes of `from`, and 0 outside of it.
+/// Copies the triangle of the last two axes of `from` to `to`. Elements outside of it become 0.
 ///
 /// # Errors
-/// Views that don't fit; a device that is lost or refuses the call.
+/// The views don't fit, or the device is lost or refuses the call.
 pub fn keep_triangle(to: View<'_>, from: View<'_>, triangle: Triangle, offset: i64) -> Result<()> {
     let (op, rank) = ("keep_triangle", from.layout.rank());
     let &[.., rows, cols] = from.layout.shape() else {

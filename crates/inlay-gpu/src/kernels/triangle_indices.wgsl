@@ -1,7 +1,8 @@
-// The row and the column of an element of the triangle. Its row is the last one that begins at it or
-// before it, found by binary search.
+// Computes the row or the column of an element of the triangle. A binary search finds the row: the
+// last one whose first element is not after this element.
 
-// The number of elements in all rows before a row. Intermediate results may wrap; the result does not.
+// The number of elements in all rows before a row. Intermediate values may wrap, but the result
+// fits.
 fn elements_before(row: u32) -> u32 {
     let before = min(row, param(3u));
     let ramp = min(row - before, param(5u));

@@ -1,4 +1,4 @@
-// bf16: the upper half of a 32-bit float. Back with one rounding, ties to even.
+// bf16 is the upper half of a 32-bit float. `raw` rounds once, ties to even.
 fn num(h: u32) -> f32 {
     let quiet = select(0u, 0x40u, (h & 0x7fffu) > 0x7f80u);
     return bitcast<f32>((h | quiet) << 16u);

@@ -1,4 +1,4 @@
-// f16 as a 32-bit float, and back with one rounding, ties to even.
+// f16 is computed as a 32-bit float. `num` is exact, `raw` rounds once, ties to even.
 fn num(h: u32) -> f32 {
     let sign = (h & 0x8000u) << 16u;
     let mantissa = h & 0x3ffu;
@@ -8,7 +8,7 @@ fn num(h: u32) -> f32 {
         return bitcast<f32>(sign | 0x7f800000u | quiet | (mantissa << 13u));
     }
     if (exponent == 0u) {
-        // A subnormal number is a multiple of 2^-24, which is a normal number in 32 bits.
+        // A subnormal f16 is a multiple of 2^-24, which is a normal 32-bit float.
         return bitcast<f32>(sign | bitcast<u32>(f32(mantissa) * 5.9604644775390625e-8));
     }
     return bitcast<f32>(sign | ((exponent + 112u) << 23u) | (mantissa << 13u));

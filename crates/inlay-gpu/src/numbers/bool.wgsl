@@ -1,4 +1,4 @@
-// Bool: the sum is "or", the product is "and", the difference is "exclusive or". There is no mean.
+// Bool. The sum is `or`, the product is `and`, the difference is `exclusive or`. There is no mean.
 alias N = u32;
 alias W = u32;
 fn wide_num(w: W) -> N { return w; }

@@ -1,4 +1,4 @@
-// The parts of complex numbers as 64-bit floats.
+// Complex numbers whose parts are 64-bit floats.
 alias F = f64;
 alias W = vec4<u32>;
 fn from_words(w: vec2<u32>) -> F { return bitcast<f64>(u64(w.x) | (u64(w.y) << 32u)); }
@@ -14,7 +14,7 @@ fn part_is_nan(x: F) -> bool {
 fn flip(x: F) -> F { return from_words(to_words(x) ^ vec2<u32>(0u, 0x80000000u)); }
 fn zero() -> N { return N(0.0lf, 0.0lf); }
 fn one() -> N { return N(1.0lf, 0.0lf); }
-// 0 without its sign. Adding 0 would do the same, but compilers leave that out.
+// Converts -0 to 0. Adding 0 would do the same, but compilers remove the addition.
 fn plain(x: F) -> F {
     if ((bitcast<u64>(x) & 0x7ffffffffffffffflu) == 0lu) { return 0.0lf; }
     return x;

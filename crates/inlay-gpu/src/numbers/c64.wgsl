@@ -1,4 +1,4 @@
-// The parts of complex numbers as 32-bit floats.
+// Complex numbers whose parts are 32-bit floats.
 alias F = f32;
 alias W = vec2<u32>;
 fn wide_num(w: W) -> N { return N(bitcast<f32>(w.x), bitcast<f32>(w.y)); }

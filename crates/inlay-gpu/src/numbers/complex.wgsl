@@ -1,11 +1,11 @@
-// Complex numbers: pairs of floats of type F.
+// Complex numbers as pairs of floats of type F.
 alias N = vec2<F>;
 fn is_nan(n: N) -> bool { return part_is_nan(n.x) || part_is_nan(n.y); }
 
 fn add(a: N, b: N) -> N { return a + b; }
 fn sub(a: N, b: N) -> N { return a - b; }
 fn mul(a: N, b: N) -> N { return N(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
-// Smith's method: scales by the larger part of the divisor.
+// Smith's method: dividing by the larger part of the divisor first avoids overflow.
 fn div(a: N, b: N) -> N {
     if (abs(b.x) >= abs(b.y)) {
         if (equal(b, zero())) { return N(a.x / abs(b.x), a.y / abs(b.x)); }

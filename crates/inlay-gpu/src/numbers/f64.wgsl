@@ -7,10 +7,10 @@ fn wide_raw(n: N) -> W {
     return vec2<u32>(u32(bits & 0xfffffffflu), u32(bits >> 32u));
 }
 
-// Reads the bits, because a compiler may assume that there is no NaN.
+// Tests the bits, because a shader compiler may assume that there is no NaN.
 fn is_nan(n: N) -> bool { return (bitcast<u64>(n) & 0x7ffffffffffffffflu) > 0x7ff0000000000000lu; }
 fn neg(a: N) -> N { return wide_num(wide_raw(a) ^ vec2<u32>(0u, 0x80000000u)); }
-// 0 without its sign. Adding 0 would do the same, but compilers leave that out.
+// Converts -0 to 0. Adding 0 would do the same, but compilers remove the addition.
 fn plain_zero(n: N) -> N {
     if ((bitcast<u64>(n) & 0x7ffffffffffffffflu) == 0lu) { return 0.0lf; }
     return n;

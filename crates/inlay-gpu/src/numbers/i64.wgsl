@@ -1,4 +1,4 @@
-// Signed 64-bit integers. With the sign bit inverted they compare as unsigned ones.
+// Signed 64-bit integers. After inverting the sign bit, they compare like unsigned integers.
 fn ordered(a: N) -> N { return a ^ vec2<u32>(0u, 0x80000000u); }
 fn least() -> N { return vec2<u32>(0u, 0x80000000u); }
 fn most() -> N { return vec2<u32>(0xffffffffu, 0x7fffffffu); }

@@ -1,15 +1,15 @@
-//! The fifteen element types in WGSL: how each is loaded and stored, and the numbers that it is
-//! computed in.
+//! The arithmetic of the fifteen dtypes in WGSL.
 //!
-//! `N` is the type of the numbers and `W` its bits as words, with `wide_num` and `wide_raw` between
-//! them. `num` and `raw` convert between a stored element and `N`. `M` is the sum of a mean. Types
-//! without an order lack `less` and what needs it, so that a kernel that compares them is refused.
+//! Each dtype has a WGSL type `N` in which it is computed, and a type `W` that holds the bits of
+//! `N` as words. `wide_num` and `wide_raw` convert between `W` and `N`. `num` and `raw` convert
+//! between a stored element and `N`. `M` is the type in which a mean is summed. Complex types have
+//! no `less`, so a kernel that orders them does not compile.
 
 use inlay_core::DType;
 
 use crate::shader::{Kernel, Wgsl, wgsl, wgsl_file};
 
-/// Integers of 64 and 128 bits.
+/// The arithmetic of 64-bit and 128-bit integers.
 pub(crate) const PAIRS: &Wgsl = wgsl_file!("pairs.wgsl");
 const SCALAR: &Wgsl = wgsl_file!("scalar.wgsl");
 const WHOLE: &Wgsl = wgsl_file!("whole.wgsl");
@@ -17,7 +17,7 @@ const FLOAT: &Wgsl = wgsl_file!("float.wgsl");
 const COMPLEX: &Wgsl = wgsl_file!("complex.wgsl");
 const ORDER: &Wgsl = wgsl_file!("order.wgsl");
 
-/// The texts of the numbers that a dtype is computed in, beside [`PAIRS`].
+/// The pieces of WGSL that define `N` for a dtype. They need [`PAIRS`].
 fn arithmetic(dtype: DType) -> &'static [&'static Wgsl] {
     match dtype {
         DType::Bool => const { &[WHOLE, SCALAR, ORDER, wgsl_file!("bool.wgsl")] },
@@ -37,7 +37,7 @@ fn arithmetic(dtype: DType) -> &'static [&'static Wgsl] {
     }
 }
 
-/// The text that converts between stored elements and numbers.
+/// The piece of WGSL that converts between stored elements and `N`.
 fn encoding(dtype: DType) -> &'static Wgsl {
     match dtype {
         DType::Bool => wgsl_file!("as_bool.wgsl"),
@@ -53,13 +53,13 @@ fn encoding(dtype: DType) -> &'static Wgsl {
     }
 }
 
-/// Bytes of the numbers that a dtype is computed in.
+/// The number of bytes of `W` for a dtype.
 pub(crate) fn wide_size(dtype: DType) -> usize {
     dtype.size().max(4)
 }
 
 impl Kernel<'_> {
-    /// Lets the body compute with elements of `dtype`.
+    /// Adds the arithmetic of `dtype` for the body.
     pub(crate) fn computes_in(self, dtype: DType) -> Self {
         self.with_all(&[PAIRS, encoding(dtype)]).with_all(arithmetic(dtype))
     }

@@ -1,4 +1,5 @@
-// The larger and the smaller of two numbers: the first if they are equal, NaN if one of them is NaN.
+// The larger and the smaller of two numbers. If they are equal, the result is `a`. If one of them
+// is NaN, the result is NaN.
 fn larger(a: N, b: N) -> N {
     if (is_nan(b) || less(a, b)) { return b; }
     return a;

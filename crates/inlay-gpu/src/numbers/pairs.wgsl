@@ -1,4 +1,4 @@
-// 64-bit and 128-bit integers as words, lowest first. They wrap.
+// 64-bit and 128-bit integers as vectors of words, lowest word first. Results wrap.
 
 fn pair_add(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
     let low = a.x + b.x;
@@ -28,7 +28,7 @@ fn pair_less(a: vec2<u32>, b: vec2<u32>) -> bool {
 
 fn pair_equal(a: vec2<u32>, b: vec2<u32>) -> bool { return a.x == b.x && a.y == b.y; }
 
-// Shifts. By 64 bits or more, the result is 0.
+// Shifts. A shift by 64 bits or more gives 0.
 fn pair_shl(a: vec2<u32>, by: u32) -> vec2<u32> {
     if (by == 0u) { return a; }
     if (by >= 64u) { return vec2<u32>(0u, 0u); }
@@ -52,7 +52,7 @@ fn quad_add(a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
 
 fn quad_neg(a: vec4<u32>) -> vec4<u32> { return quad_add(~a, vec4<u32>(1u, 0u, 0u, 0u)); }
 
-// A signed number divided by a count, rounded down. The result is the low half of the quotient.
+// Divides a signed 128-bit number by a count and rounds down. Returns the low half of the quotient.
 fn quad_floor(sum: vec4<u32>, count: u32) -> vec2<u32> {
     let negative = (sum.w >> 31u) == 1u;
     var rest = sum;

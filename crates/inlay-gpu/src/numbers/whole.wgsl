@@ -1,4 +1,4 @@
-// Integers and bool: there is no NaN, no negative 0, and the sum of a mean has 128 bits.
+// Integers and bool. They have no NaN and no negative 0. The sum of a mean has 128 bits.
 fn is_nan(n: N) -> bool { return false; }
 fn minus_zero() -> N { return zero(); }
 

@@ -1,6 +1,6 @@
-// Driver for dense destinations: one thread for each element.
+// The driver for dense destinations: one thread per element.
 
-// The element of `to` that result `i` is written to.
+// The element of `to` that receives result `i`.
 fn address(i: u32) -> u32 { return first_word() + i; }
 
 fn work(i: u32) {

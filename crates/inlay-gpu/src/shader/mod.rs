@@ -1,5 +1,5 @@
-//! Kernels: a body in WGSL, the texts, constants and operands that it uses, and a driver that calls it
-//! for every element.
+//! The builder of kernels. A kernel is a body in WGSL, the texts, constants and operands that the
+//! body uses, and a driver that calls the body for every element.
 
 mod operand;
 mod recipe;
@@ -22,26 +22,26 @@ use operand::Operand;
 use recipe::Driver;
 pub(crate) use recipe::{Recipe, Wgsl, wgsl, wgsl_file};
 
-/// Threads of a workgroup, as in `head.wgsl` and `main.wgsl`.
+/// The number of threads in a workgroup, as in `head.wgsl` and `main.wgsl`.
 const GROUP: u32 = 256;
 
-/// Parameters are vectors of so many words, since the elements of a uniform array have 16 bytes.
+/// The number of words in a parameter vector. The elements of a uniform array must have 16 bytes.
 const VECTOR: usize = 4;
 
-/// A kernel that is being put together.
+/// A kernel that is being built.
 pub(crate) struct Kernel<'a> {
     gpu: Arc<Gpu>,
     recipe: Recipe,
-    /// One for each operand of the recipe.
+    /// The buffers of the recipe's operands, in order.
     buffers: SmallVec<[&'a Buffer; 6]>,
-    /// The number of threads, the number of elements, and the words of the body.
+    /// The number of threads, the number of elements, and the parameters of the body.
     params: SmallVec<[u32; 64]>,
-    /// One for each layout of the recipe.
+    /// The parameter words of the recipe's layouts, in order.
     layouts: SmallVec<[LayoutWords; 4]>,
 }
 
 impl<'a> Kernel<'a> {
-    /// A kernel of that body on the device of `buffer`.
+    /// Starts a kernel with the given body, on the device of `buffer`.
     pub(crate) fn new(name: &'static str, body: &'static Wgsl, buffer: &Buffer) -> Self {
         let recipe = Recipe {
             name,
@@ -65,13 +65,13 @@ impl<'a> Kernel<'a> {
         .with(body)
     }
 
-    /// Adds a text that the body needs.
+    /// Adds a piece of WGSL that the body needs.
     pub(crate) fn with(mut self, text: &'static Wgsl) -> Self {
         self.recipe.texts.push(text);
         self
     }
 
-    /// Adds several texts.
+    /// Adds several pieces of WGSL.
     pub(crate) fn with_all(mut self, texts: &[&'static Wgsl]) -> Self {
         self.recipe.texts.extend_from_slice(texts);
         self
@@ -83,7 +83,7 @@ impl<'a> Kernel<'a> {
         self
     }
 
-    /// Says that the body has `keep(i)`: the driver writes only elements for which it is true.
+    /// Declares that the body has `keep(i)`. The driver writes only elements for which it is true.
     pub(crate) fn partial(mut self) -> Self {
         self.recipe.partial = true;
         self
@@ -103,7 +103,7 @@ impl<'a> Kernel<'a> {
         self
     }
 
-    /// Adds an operand that is read. `at_name(i)` is the address of its element `i`.
+    /// Adds an operand that is read. In the body, `at_name(i)` is the address of its element `i`.
     pub(crate) fn read(self, name: &'static str, view: View<'a>) -> Result<Self> {
         view.expect_inside()?;
         let size = view.size();
@@ -115,7 +115,8 @@ impl<'a> Kernel<'a> {
         self.operand(name, buffer, 4, Access::Read)
     }
 
-    /// Adds `at_name(i)`: the address of element `i` of a layout, in elements of `size` bytes.
+    /// Adds the function `at_name(i)`: the address of element `i` of a layout, in units of `size`
+    /// bytes.
     pub(crate) fn layout(
         mut self,
         name: &'static str,
@@ -135,22 +136,22 @@ impl<'a> Kernel<'a> {
         self.operand("to", to.buffer, size, Access::Put).layout("to", to.layout, size)
     }
 
-    /// Adds words that the body reads with `param(0)`, `param(1)`, and so on.
+    /// Appends parameters. The body reads them with `param(0)`, `param(1)`, and so on.
     pub(crate) fn params(mut self, words: &[u32]) -> Self {
         self.params.extend_from_slice(words);
         self
     }
 
-    /// Lets the body report what is wrong: `wrong_at(slot, position)`, where the slot is the next word
-    /// that the body reads. `explain` makes the error of the first position that is wrong; it keeps
-    /// so many bytes alive.
+    /// Lets the body report a wrong position with `wrong_at(slot, position)`. The slot is appended
+    /// to the parameters. `explain` makes the error for the first wrong position, and keeps `keeps`
+    /// bytes alive.
     pub(crate) fn checks(mut self, explain: batch::Explain, keeps: usize) -> Result<Self> {
         let slot = batch::check(&self.gpu, explain, keeps)?;
         self.recipe.checks = true;
         Ok(self.params(&[slot]))
     }
 
-    /// Runs the body's `value(i)` for every element of a destination.
+    /// Launches the kernel to compute the body's `value(i)` for every element of a destination.
     pub(crate) fn to(mut self, to: View<'a>) -> Result<()> {
         let (size, elements) = (to.size(), layout::count(to.layout.numel())?);
         self.params[1] = elements;
@@ -167,14 +168,14 @@ impl<'a> Kernel<'a> {
         self.operand("to", to.buffer, size, Access::Write).launch(threads, first as u32)
     }
 
-    /// Runs `value(i)` in `threads` threads. The result goes to `address(i)` of the destination.
+    /// Launches `threads` threads. Thread `i` writes `value(i)` to `address(i)` of the destination.
     pub(crate) fn put(mut self, to: View<'a>, threads: u32) -> Result<()> {
         self.recipe.driver = Driver::Placed;
         self.params[1] = threads;
         self.puts(to)?.launch(threads, 0)
     }
 
-    /// Runs the body's own `work(i)` in `threads` threads.
+    /// Launches `threads` threads that run the body's own `work(i)`.
     pub(crate) fn run(self, threads: u32) -> Result<()> {
         self.launch(threads, 0)
     }
@@ -200,7 +201,7 @@ impl<'a> Kernel<'a> {
                 bindings.push(Binding { raw: raw.clone(), offset, size });
             }
         }
-        // The status and the parameters are bound, too.
+        // The status and the parameters need two more bindings.
         let bound = 2 + bindings.len();
         let most = self.gpu.limits.max_storage_buffers_per_shader_stage as usize;
         if bound > most {

@@ -1,30 +1,30 @@
-//! Operands as kernels see them: buffers of elements, whatever the size of an element, and however
-//! many bindings the buffer takes.
+//! The WGSL that accesses the operands of a kernel. It hides the size of an element and the number
+//! of bindings of a buffer.
 
 use std::fmt::Write;
 
-/// How a kernel uses an operand.
+/// How a kernel accesses an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Access {
-    /// Reads elements.
+    /// The kernel reads elements.
     Read,
-    /// Reads and writes elements. Elements that are smaller than a word are written as whole words,
-    /// each by one thread.
+    /// The kernel reads and writes elements. Elements smaller than a word are written as whole
+    /// words, and each word is written by one thread.
     Write,
-    /// Writes single elements at any address. One that is smaller than a word is written with an
-    /// atomic exchange of its own bits.
+    /// The kernel writes single elements at any address. An element smaller than a word is written
+    /// with an atomic exclusive or, which changes only the bits of that element.
     Put,
-    /// Reads and changes words with atomic operations.
+    /// The kernel reads and changes words with atomic operations.
     Atomic,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Operand {
     pub(super) name: &'static str,
-    /// Bytes of an element.
+    /// The number of bytes of an element.
     pub(super) size: usize,
     pub(super) access: Access,
-    /// Bindings that the buffer takes.
+    /// The number of bindings of the buffer.
     pub(super) windows: usize,
 }
 
@@ -33,7 +33,8 @@ impl Operand {
         self.access == Access::Read
     }
 
-    /// Elements smaller than a word are parts of a `u32`. Larger ones are vectors of `u32`.
+    /// The WGSL type of a stored element. Elements smaller than a word are parts of a `u32`.
+    /// Elements larger than a word are vectors of `u32`.
     fn stored(&self) -> &'static str {
         match self.size {
             8 => "vec2<u32>",
@@ -42,7 +43,7 @@ impl Operand {
         }
     }
 
-    /// The declarations of the bindings, and the functions that access elements.
+    /// Appends the declarations of the bindings, and the functions that access elements.
     pub(super) fn text(&self, text: &mut String, binding: &mut u32, window: u64) {
         let Operand { name, size, access, windows } = *self;
         let stored = self.stored();
@@ -79,7 +80,8 @@ impl Operand {
         self.element_text(text);
     }
 
-    /// The body of a function that does `action` with word `i`, in the window that has it.
+    /// Returns the body of a function that applies `action` to word `i`, in the binding that
+    /// contains it.
     fn in_each_window(&self, window: u64, action: &dyn Fn(&str) -> String) -> String {
         let name = self.name;
         if self.windows == 1 {
@@ -96,7 +98,8 @@ impl Operand {
         all + "}"
     }
 
-    /// `load_name` and `put_name`, and for the destination what the drivers need.
+    /// Appends the functions `load_name` and `put_name`, and for the destination `to` the type and
+    /// constants that the drivers use.
     fn element_text(&self, text: &mut String) {
         let Operand { name, size, access, .. } = *self;
         let (stored, per, bits) = (self.stored(), 4 / size.min(4), 8 * size);
@@ -109,7 +112,8 @@ impl Operand {
                  return ({name}_word(i >> {shift}u) >> ((i & {low}u) * {bits}u)) & {mask}u; }}"
             );
             if access == Access::Put {
-                // No other thread changes these bits, so they are still what was read.
+                // Only this thread changes the bits of this element. They don't change between the
+                // load and the exclusive or, even if other threads change other bits of the word.
                 let _ = writeln!(
                     text,
                     "fn put_{name}(i: u32, v: u32) {{ let by = (i & {low}u) * {bits}u; \

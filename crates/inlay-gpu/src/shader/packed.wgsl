@@ -1,6 +1,6 @@
-// Driver for dense destinations whose elements are smaller than a word: one thread for each word.
+// The driver for dense destinations whose elements are smaller than a word: one thread per word.
 
-// The element of `to` that result `i` is written to.
+// The element of `to` that receives result `i`.
 fn address(i: u32) -> u32 { return first_word() * PER_WORD + i; }
 
 fn work(at: u32) {

@@ -1,5 +1,5 @@
-//! The typed parts of a kernel. Its WGSL source is generated from them, and they are the key of its
-//! compiled pipeline.
+//! The recipe of a kernel: the typed parts from which its WGSL source is generated. The recipe is
+//! also the key of the compiled pipeline.
 
 use std::fmt::Write;
 use std::hash::{Hash, Hasher};
@@ -10,8 +10,8 @@ use super::operand::Operand;
 
 const FNV_PRIME: u64 = 0x100_0000_01b3;
 
-/// A constant piece of WGSL with a hash that is computed at compile time, so that a launch doesn't
-/// read the text to find its pipeline.
+/// A constant piece of WGSL. Its hash is computed at compile time, so a launch finds its pipeline
+/// without reading the text.
 #[derive(Debug, Eq)]
 pub(crate) struct Wgsl {
     hash: u64,
@@ -32,7 +32,7 @@ impl Wgsl {
 
 impl PartialEq for Wgsl {
     fn eq(&self, other: &Self) -> bool {
-        // Most often it is the same constant. The text decides when two constants share a hash.
+        // Usually both are the same constant. The text is compared only if the hashes are equal.
         std::ptr::eq(self, other) || (self.hash == other.hash && self.text == other.text)
     }
 }
@@ -43,7 +43,7 @@ impl Hash for Wgsl {
     }
 }
 
-/// Pieces of WGSL, one after the other, as a `&'static Wgsl`.
+/// Concatenates pieces of WGSL to a `&'static Wgsl`.
 macro_rules! wgsl {
     ($($text:expr),+ $(,)?) => {
         const { &$crate::shader::Wgsl::new(concat!($($text),+)) }
@@ -51,7 +51,7 @@ macro_rules! wgsl {
 }
 pub(crate) use wgsl;
 
-/// A WGSL file, relative to the file that names it, as a `&'static Wgsl`.
+/// Includes a WGSL file as a `&'static Wgsl`. The path is relative to the calling file.
 macro_rules! wgsl_file {
     ($path:literal) => {
         $crate::shader::wgsl!(include_str!($path))
@@ -59,14 +59,14 @@ macro_rules! wgsl_file {
 }
 pub(crate) use wgsl_file;
 
-/// What calls the body.
+/// The driver of a kernel: the `work(i)` that calls the body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Driver {
-    /// Nothing: the body has its own `work(i)`.
+    /// No driver: the body has its own `work(i)`.
     Work,
     /// `to[i] = value(i)` in a dense destination.
     Dense,
-    /// The same for elements smaller than a word. One thread owns each word.
+    /// Like `Dense`, for elements smaller than a word. Each word is written by one thread.
     Packed,
     /// `to[at_to(i)] = value(i)`.
     Strided,
@@ -74,31 +74,31 @@ pub(super) enum Driver {
     Placed,
 }
 
-/// All that shapes the source of a kernel on one device.
+/// All inputs of the source of a kernel on one device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Recipe {
-    /// For the tools that list shaders; no part of the source.
+    /// A label for debugging tools. It is not part of the source.
     pub(super) name: &'static str,
-    /// The body, and the texts that it needs.
+    /// The body, and the pieces of WGSL that it needs.
     pub(super) texts: SmallVec<[&'static Wgsl; 10]>,
-    /// Constants of type u32.
+    /// The names and values of constants of type u32.
     pub(super) constants: SmallVec<[(&'static str, u32); 8]>,
     pub(super) operands: SmallVec<[Operand; 6]>,
-    /// The layouts that the body reads with `at_name(i)`: each name, and its number of axes.
+    /// The layouts for which `at_name(i)` is generated: the name and the number of axes of each.
     pub(super) layouts: SmallVec<[(&'static str, usize); 4]>,
-    /// Parameter words before those of the layouts.
+    /// The number of parameter words before those of the layouts.
     pub(super) plain_params: usize,
-    /// Parameter words in all.
+    /// The number of all parameter words.
     pub(super) params: usize,
     pub(super) driver: Driver,
-    /// Whether the body has `keep(i)`, which tells which elements are written.
+    /// Whether the body has `keep(i)`, which selects the elements that are written.
     pub(super) partial: bool,
-    /// Whether the body reports what is wrong with `wrong_at`.
+    /// Whether the body reports wrong positions with `wrong_at`.
     pub(super) checks: bool,
 }
 
-/// A hash of numbers alone, since it is computed for every launch. Names are left to the comparison:
-/// kernels that differ in a name only are rare.
+/// The hash covers only numbers, because it is computed for every launch. Names are compared but
+/// not hashed: kernels that differ only in a name are rare.
 impl Hash for Recipe {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let texts = self.texts.iter().map(|text| text.hash);
@@ -110,7 +110,8 @@ impl Hash for Recipe {
         let flags = u64::from(self.partial) | u64::from(self.checks) << 1;
         let rest = self.driver as u64 | flags << 8 | (self.plain_params as u64) << 16;
         let parts = texts.chain(constants).chain(operands).chain(layouts);
-        // As FNV-1a, by words instead of bytes. The rotation lets high bits reach low ones.
+        // FNV-1a on words instead of bytes. The rotation moves high bits to low positions, which a
+        // multiplication does not do.
         let mix = |hash: u64, part: u64| (hash ^ part).wrapping_mul(FNV_PRIME).rotate_left(29);
         state.write_u64(parts.fold(rest, mix));
     }
@@ -125,7 +126,7 @@ impl Recipe {
         self.checks
     }
 
-    /// How the kernel sees each binding: the status, the parameters, and the operands.
+    /// The types of the bindings, in order: the status, the parameters, and the operands.
     pub(crate) fn bindings(&self) -> Vec<wgpu::BufferBindingType> {
         let storage = |read_only| wgpu::BufferBindingType::Storage { read_only };
         let uniform = wgpu::BufferBindingType::Uniform;
@@ -136,7 +137,7 @@ impl Recipe {
         [status, uniform].into_iter().chain(operands).collect()
     }
 
-    /// The WGSL source, for a device whose bindings have `window` bytes at most.
+    /// Generates the WGSL source, for a device whose bindings have at most `window` bytes.
     pub(crate) fn source(&self, window: u64) -> String {
         let head = include_str!("head.wgsl");
         let mut text = format!("const PARAMS: u32 = {}u;\n{head}", self.params / 4);
@@ -173,13 +174,13 @@ impl Recipe {
     }
 }
 
-/// A word of the parameters.
+/// The WGSL expression of a parameter word.
 fn param(at: usize) -> String {
     format!("U[{}][{}]", at / 4, at % 4)
 }
 
-/// `at_name(i)`: the address of element `i` of a layout. Its parameters begin at `at`: the address of
-/// the first element, and the size and the step of each axis.
+/// Appends the function `at_name(i)`: the address of element `i` of a layout. Its parameters begin
+/// at word `at`, in the order of [`LayoutWords`](crate::layout::LayoutWords).
 fn layout_text(text: &mut String, name: &str, at: usize, axes: usize) {
     let _ = write!(text, "fn at_{name}(i: u32) -> u32 {{ var at = {}; ", param(at));
     let mut rest = String::from("i");

@@ -1,4 +1,4 @@
-//! The key of a pipeline: all parts of a kernel, and nothing else.
+//! Tests that the key of a pipeline has all parts of a kernel.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -71,7 +71,8 @@ fn kernels_that_differ_in_one_part_have_different_keys() {
     all.push(recipe());
     let different: HashSet<&Recipe> = all.iter().collect();
     assert_eq!(different.len(), all.len());
-    // Equal recipes have equal hashes; of others, only those that differ in a name alone may.
+    // Equal recipes have equal hashes. Different recipes may have equal hashes only if they differ
+    // in nothing but a name or the number of parameter words.
     assert_eq!(hash(&recipe()), hash(&recipe()));
     let hashes: HashSet<u64> = all.iter().map(hash).collect();
     assert!(hashes.len() + 6 >= all.len(), "{} hashes of {}", hashes.len(), all.len());
@@ -89,12 +90,13 @@ fn texts_are_equal_by_content() {
 fn the_same_parts_share_a_pipeline_and_others_do_not() {
     let gpu = current().expect("a device");
     let get = |recipe: &Recipe| gpu.pipelines.get(&gpu, recipe);
-    let first = get(&recipe()).expect("valid");
-    assert!(Arc::ptr_eq(&first, &get(&recipe()).expect("valid")));
+    let first = get(&recipe()).expect("a valid kernel");
+    assert!(Arc::ptr_eq(&first, &get(&recipe()).expect("a valid kernel")));
     let others = others();
     let valid: Vec<_> = others.iter().filter_map(|other| get(other).ok()).collect();
     assert!(valid.len() >= 5, "{} of the others compile", valid.len());
     assert!(valid.iter().all(|other| !Arc::ptr_eq(&first, other)));
-    // A source that does not compile is an error, and not remembered as a pipeline.
+    // A source that does not compile is an error every time: the failure is not cached as a
+    // pipeline.
     assert!(others.iter().any(|other| get(other).is_err()));
 }

@@ -1,4 +1,5 @@
-//! Conversion of arguments to tensors and of results to Python objects: a [`Call`] for each call.
+//! Conversion of arguments to tensors and of results to Python objects. Each call of an operation
+//! has a [`Call`].
 
 mod numbers;
 mod refuse;
@@ -16,8 +17,8 @@ use crate::error::{Class, raise};
 use crate::numpy::{Unfit, asarray, is_scalar, owned, share, to_native, view};
 use crate::tensor::PyTensor;
 
-/// Elements of the largest operation that keeps the GIL. Releasing and reacquiring the GIL takes
-/// longer than such an operation, and another thread may hold it for milliseconds.
+/// The largest number of elements for which an operation keeps the GIL. Releasing and reacquiring
+/// the GIL takes longer than such an operation, and another thread may hold it for milliseconds.
 const KEEP_GIL: usize = 16384;
 
 /// The arguments and the result of one call of an operation.
@@ -27,31 +28,31 @@ pub(crate) struct Call<'py> {
     py: Python<'py>,
     op: &'static str,
     any_tensor: bool,
-    /// Whether a tensor is on a GPU, so that the call may wait for it.
+    /// Whether an argument is on a GPU. Such a call may wait for the GPU, so it releases the GIL.
     on_gpu: bool,
-    /// The name of the nodes that the call adds to a program.
+    /// The user's name for the nodes that the call adds to a program.
     label: Option<String>,
 }
 
-/// An argument as a tensor. The tensor of a `Tensor` object is borrowed, because each change of its
-/// reference count takes 6 ns.
+/// An argument as a tensor. The tensor of a `Tensor` object is borrowed, because cloning it changes
+/// a reference count, which takes 6 ns.
 pub(crate) type Arg<'a> = Cow<'a, Tensor>;
 
-/// An argument that was read.
+/// An argument before its dtype is decided.
 enum Came<'a, 'py> {
-    /// A tensor, an array or a NumPy scalar. It has a dtype.
+    /// A tensor, an array or a NumPy scalar, with a dtype of its own.
     Typed(Arg<'a>),
-    /// A Python number or list as an array. The operation chooses the dtype.
+    /// A Python number or list, read by NumPy. The operation chooses the dtype.
     Untyped(Bound<'py, PyUntypedArray>),
 }
 
 impl<'py> Call<'py> {
-    /// A call of the operation `op`; errors have this name.
+    /// Begins a call of the operation `op`. Error messages start with this name.
     pub(crate) fn new(py: Python<'py>, op: &'static str) -> Self {
         Call { py, op, any_tensor: false, on_gpu: false, label: None }
     }
 
-    /// The interpreter.
+    /// The token that proves that the GIL is held.
     pub(crate) fn py(&self) -> Python<'py> {
         self.py
     }
@@ -74,12 +75,13 @@ impl<'py> Call<'py> {
         Some(tensor)
     }
 
-    /// Whether an object is a plain number or list, which has no dtype of its own.
+    /// Whether an object is a Python number or list, which has no dtype of its own.
     pub(crate) fn is_untyped(object: &Bound<'py, PyAny>) -> bool {
         is_plain(object) && !is_scalar(object)
     }
 
-    /// A tensor, an array, a NumPy scalar, or a list or number as NumPy reads it.
+    /// Converts a tensor, an array, a NumPy scalar, a list or a number. A list or number gets the
+    /// dtype that NumPy chooses.
     pub(crate) fn array<'a>(
         &mut self,
         arg: &'static str,
@@ -91,8 +93,9 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// As [`Call::array`], but a list or a Python number takes the dtype `like` if that is of the
-    /// same or a wider kind: 1 becomes 1.0 for a float tensor, but 1.5 does not become 1.
+    /// Like [`Call::array`], but a list or a Python number takes the dtype `like`. The kind of
+    /// `like` must be the same or wider: 1 becomes 1.0 for a float tensor, but 1.5 is an error for
+    /// an integer tensor.
     pub(crate) fn values<'a>(
         &mut self,
         arg: &'static str,
@@ -122,7 +125,7 @@ impl<'py> Call<'py> {
         cast.map(|tensor| Arg::Owned(tensor.plain())).map_err(|error| self.raise(&error))
     }
 
-    /// An index. A list of ints, an int and an empty list become int64.
+    /// Converts an index. An int, a list of ints and an empty list become int64.
     pub(crate) fn index<'a>(
         &mut self,
         arg: &'static str,
@@ -131,7 +134,7 @@ impl<'py> Call<'py> {
         self.with_empty_as(arg, object, DType::I64)
     }
 
-    /// A mask. An empty list becomes bool.
+    /// Converts a mask. An empty list becomes bool.
     pub(crate) fn mask<'a>(
         &mut self,
         arg: &'static str,
@@ -140,8 +143,8 @@ impl<'py> Call<'py> {
         self.with_empty_as(arg, object, DType::Bool)
     }
 
-    /// As [`Call::array`], with the default dtype of the values as a tensor. Python floats become
-    /// float32, and complex numbers complex64.
+    /// Like [`Call::array`], and also returns the dtype that `to_tensor` gives the values by
+    /// default: float32 for Python floats, and complex64 for Python complex numbers.
     pub(crate) fn source<'a>(
         &mut self,
         arg: &'static str,
@@ -164,7 +167,8 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// A tensor over the memory of an array. Nothing is converted.
+    /// Returns a tensor over the memory of an array. An array that would need a conversion is an
+    /// error.
     pub(crate) fn shared(
         &self,
         arg: &'static str,
@@ -174,7 +178,7 @@ impl<'py> Call<'py> {
         share(array).map_err(|unfit| self.unfit(arg, array, &unfit))
     }
 
-    /// The target of an in-place operation: a writable tensor or array.
+    /// Converts the target of an in-place operation, which must be a writable tensor or array.
     pub(crate) fn target<'a>(
         &mut self,
         arg: &'static str,
@@ -194,7 +198,8 @@ impl<'py> Call<'py> {
         Ok(tensor)
     }
 
-    /// Runs an operation on `size` elements. A large one runs without the GIL.
+    /// Runs an operation on `size` elements. If it is large or on a GPU, the GIL is released. A
+    /// panic becomes a Python exception.
     pub(crate) fn run<T: Send>(
         &self,
         size: usize,
@@ -218,9 +223,9 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// The result as a `Tensor` or an array, depending on the arguments.
+    /// Converts the result to a `Tensor` if an argument was one, otherwise to an array.
     pub(crate) fn give(self, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
-        // An array is always on the CPU.
+        // NumPy arrays are always on the CPU.
         let tensor = match self.any_tensor || tensor.device() == Device::Cpu {
             true => tensor,
             false => tensor.cpu().map_err(|error| self.raise(&error))?,
@@ -234,17 +239,17 @@ impl<'py> Call<'py> {
         if self.any_tensor { Ok(tensor.into_any()) } else { Ok(view(&tensor)?.into_any()) }
     }
 
-    /// An error of the library as an exception.
+    /// Converts an error of the library to an exception.
     pub(crate) fn raise(&self, error: &Error) -> PyErr {
         raise(self.py, error)
     }
 
-    /// Says that the result is a `Tensor`, whatever the arguments are.
+    /// Makes the result a `Tensor`, whatever the arguments are.
     pub(crate) fn make_tensor(&mut self) {
         self.any_tensor = true;
     }
 
-    /// Notes that an argument is a tensor.
+    /// Records that an argument is a tensor.
     #[inline]
     pub(crate) fn saw(&mut self, tensor: &Tensor) {
         self.any_tensor = true;
@@ -272,8 +277,8 @@ impl<'py> Call<'py> {
         }
         let read = || {
             let array = asarray(object)?;
-            // NumPy converts a list with integers below and above 2**63 to float64, which loses low
-            // bits.
+            // NumPy converts a list of integers on both sides of 2**63 to float64, which loses the
+            // low bits.
             if array.dtype().kind() == b'f' && only_ints(object)? {
                 let wide = self.py.import("numpy")?.call_method1("asarray", (object, "uint64"))?;
                 return Ok(wide.cast_into()?);
@@ -295,7 +300,7 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// The tensor of a list or number that NumPy has read, with the dtype that NumPy chose.
+    /// Converts a list or number that NumPy has read, with the dtype that NumPy chose.
     fn natural(&self, arg: &'static str, array: &Bound<'py, PyUntypedArray>) -> PyResult<Tensor> {
         share(array).map(Tensor::plain).map_err(|unfit| {
             // NumPy stores integers of more than 64 bits as objects.
@@ -328,7 +333,8 @@ impl<'py> Call<'py> {
     }
 }
 
-/// Whether an object is a number, list, tuple or range, which have no dtype.
+/// Whether an object is a Python number, list, tuple or range. NumPy scalars that are derived from
+/// a Python number count, too.
 fn is_plain(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyFloat>()
         || object.is_instance_of::<PyInt>()

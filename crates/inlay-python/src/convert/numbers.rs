@@ -1,4 +1,4 @@
-//! Arguments that are plain numbers.
+//! Conversion of arguments that are numbers.
 
 use inlay::{DType, Error, Kind, Scalar, Tensor};
 use numpy::PyUntypedArray;
@@ -10,7 +10,7 @@ use super::Call;
 use crate::error::{Class, type_name};
 
 impl<'py> Call<'py> {
-    /// An integer: any object with `__index__` whose value fits in 64 bits.
+    /// Converts an integer: any object with `__index__` whose value fits in an `i64`.
     pub(crate) fn integer(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<i64> {
         self.whole(arg, object)?.ok_or_else(|| {
             let got = object.str().map_or_else(|_| "too large".into(), |text| text.to_string());
@@ -19,8 +19,8 @@ impl<'py> Call<'py> {
         })
     }
 
-    /// As [`Call::integer`], but a larger value is clamped to 64 bits. This does not change the
-    /// meaning of slice bounds and diagonal offsets.
+    /// Like [`Call::integer`], but a value that does not fit is clamped to the range of `i64`. This
+    /// does not change the meaning of slice bounds and diagonal offsets.
     pub(crate) fn bound(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<i64> {
         if let Some(value) = self.whole(arg, object)? {
             return Ok(value);
@@ -28,7 +28,7 @@ impl<'py> Call<'py> {
         Ok(if object.lt(0)? { i64::MIN } else { i64::MAX })
     }
 
-    /// A Python number, or a NumPy scalar as one.
+    /// Converts a Python number, a NumPy scalar or another object whose `item()` returns a number.
     pub(crate) fn scalar(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Scalar> {
         if let Some(number) = number_of(object)? {
             return Ok(number);
@@ -44,7 +44,7 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// The integer, or `None` if it has more than 64 bits.
+    /// Returns the integer, or `None` if it does not fit in an `i64`.
     fn whole(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Option<i64>> {
         match object.extract::<i64>() {
             Ok(value) => Ok(Some(value)),
@@ -59,12 +59,12 @@ impl<'py> Call<'py> {
     }
 }
 
-/// A Python number that is not a NumPy scalar.
+/// Returns the value of a Python number. Other objects, also NumPy scalars, give `None`.
 pub(super) fn number_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     Ok(if object.is_exact_instance_of::<PyFloat>() {
         Some(Scalar::Float(object.extract()?))
     } else if object.is_exact_instance_of::<PyInt>() {
-        // A larger integer is refused later, like other objects that fit no dtype.
+        // An integer that does not fit in an `i64` gives `None`. The caller reports the error.
         object.extract().ok().map(Scalar::Int)
     } else if object.is_exact_instance_of::<PyBool>() {
         Some(Scalar::Bool(object.extract()?))
@@ -75,7 +75,7 @@ pub(super) fn number_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     })
 }
 
-/// Fails unless all integers of a list are in the range of `dtype`, if that is an integer dtype.
+/// Fails if `dtype` is an integer dtype and a value of the list is outside of its range.
 pub(super) fn expect_range(
     op: &'static str,
     arg: &'static str,
@@ -94,7 +94,7 @@ pub(super) fn expect_range(
     Err(Error::Argument { op, arg, got: value.to_string(), expected })
 }
 
-/// Whether an object is an integer, or a list of integers that is not empty.
+/// Whether an object is an integer, or a nested list that is not empty and has only integers.
 pub(super) fn only_ints(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if !object.is_instance_of::<PyList>() && !object.is_instance_of::<PyTuple>() {
         return Ok(object.is_instance_of::<PyInt>());

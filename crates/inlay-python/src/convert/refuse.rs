@@ -1,4 +1,4 @@
-//! Errors for arguments that are refused. They name the operation and the argument.
+//! Errors for arguments that can't be converted. They name the operation and the argument.
 
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use crate::error::{Class, type_name, wrap};
 use crate::numpy::{Unfit, has_mask};
 
 impl<'py> Call<'py> {
-    /// Fails for an array with a mask, because its data must not be used without the mask.
+    /// Fails for a NumPy masked array, because its data must not be used without the mask.
     pub(super) fn expect_no_mask(
         &self,
         arg: &'static str,
@@ -21,7 +21,7 @@ impl<'py> Call<'py> {
         Ok(())
     }
 
-    /// The error for an object that is neither an array nor something that NumPy can read as one.
+    /// The error for an object that is neither an array nor a Python number or list.
     pub(super) fn not_an_array(
         &self,
         arg: &'static str,
@@ -29,7 +29,7 @@ impl<'py> Call<'py> {
         expected: &str,
     ) -> PyErr {
         let text = format!("{}: {arg} is a {}", self.op, type_name(object));
-        // The class is inspected, because an instance may have any attribute.
+        // The class is asked: an instance with `__getattr__` may claim to have any attribute.
         let foreign = object.get_type().hasattr("__dlpack__").unwrap_or(false);
         let text = match foreign {
             true => format!("{text}; bring it in with inlay.from_dlpack(...)"),
@@ -38,6 +38,7 @@ impl<'py> Call<'py> {
         Class::Type.error(self.py, text)
     }
 
+    /// The error for an array whose memory can't be used as a tensor.
     pub(super) fn unfit(
         &self,
         arg: &'static str,
@@ -56,7 +57,7 @@ impl<'py> Call<'py> {
         class.error(self.py, format!("{}: {arg} {what}", self.op))
     }
 
-    /// An `InlayError` for an exception that was raised while an argument was read.
+    /// Converts an exception that was raised while an argument was read to an `InlayError`.
     pub(super) fn wrap(&self, arg: &'static str, cause: PyErr) -> PyErr {
         wrap(self.py, &format!("{}: {arg}", self.op), cause)
     }

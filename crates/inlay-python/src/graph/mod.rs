@@ -1,4 +1,4 @@
-//! Programs: the classes behind `inlay.static` and `inlay.jit`.
+//! The classes that implement `inlay.static` and `inlay.jit`.
 
 mod traces;
 
@@ -16,7 +16,7 @@ use crate::tensor::PyTensor;
 
 pub(crate) use traces::{expect_sizes, sizes_needed};
 
-/// The file and line of the innermost Python frame outside of this package.
+/// Returns the file and line of the innermost Python frame outside of this package.
 fn site() -> Option<String> {
     Python::attach(|py| {
         let find = || -> PyResult<Option<String>> {
@@ -37,20 +37,20 @@ fn site() -> Option<String> {
                 }
             }
         };
-        // Without frames the line is not known, which is not an error.
+        // The line only improves messages, so a failed lookup is not an error.
         find().ok().flatten()
     })
 }
 
-/// Operations that were recorded on symbolic tensors, to be run on values.
+/// A list of operations that were recorded on symbolic tensors. ``run`` executes them on values.
 #[pyclass(name = "Program", module = "inlay.static", frozen)]
 pub(crate) struct PyProgram {
     inner: Program,
 }
 
 impl PyProgram {
-    /// The tensors to fetch: symbolic tensors, or names of outputs or inputs. None stands for all
-    /// outputs.
+    /// Converts `fetch_list`: a symbolic tensor, the name of an output or input, or an iterable of
+    /// them. None stands for all outputs.
     fn fetches(
         &self,
         call: &Call<'_>,
@@ -97,7 +97,7 @@ impl PyProgram {
         PyProgram { inner: Program::new() }
     }
 
-    /// A symbolic tensor whose value each run is given under `name`.
+    /// A symbolic tensor for an input. Each run receives its value under `name`.
     #[pyo3(signature = (name, shape, dtype=None))]
     fn data(
         &self,
@@ -131,8 +131,8 @@ impl PyProgram {
 
     /// Run the program on the values of `feed`. Returns the values of `fetch_list` as a list.
     ///
-    /// It runs on the device of the tensors among the feeds. With `device`, the feeds are moved
-    /// there.
+    /// The program runs on the device of the tensors in `feed`. With `device`, the feeds are moved
+    /// to that device first.
     #[pyo3(signature = (feed=None, fetch_list=None, donate=false, return_numpy=true, device=None))]
     fn run<'py>(
         &self,
@@ -192,7 +192,7 @@ impl PyProgram {
         Ok(PyPlan { inner })
     }
 
-    /// The plan in words: steps, writes in place, copies that are avoided, peak memory.
+    /// The plan as text: steps, in-place writes, avoided copies, peak memory.
     #[pyo3(signature = (fetch_list=None, donate=false))]
     fn explain(
         &self,
@@ -203,7 +203,7 @@ impl PyProgram {
         Ok(self.plan(py, fetch_list, donate)?.inner.to_string())
     }
 
-    /// The program as an SVG picture, a string.
+    /// The program as an SVG image, in a string.
     fn to_svg(&self) -> String {
         self.inner.to_svg()
     }
@@ -212,7 +212,7 @@ impl PyProgram {
         self.inner.to_svg()
     }
 
-    /// Give names to results. A loaded program finds its results by these names.
+    /// Give names to results. A program that was loaded from a file finds its results by name.
     fn set_outputs(&self, py: Python<'_>, outputs: &Bound<'_, PyDict>) -> PyResult<()> {
         let call = Call::new(py, "set_outputs");
         let mut named = Vec::new();
@@ -256,7 +256,7 @@ impl PyProgram {
         self.inner.len()
     }
 
-    // An empty program is true, although its length is 0.
+    // Without this, an empty program would be false, because its length is 0.
     fn __bool__(&self) -> bool {
         true
     }
@@ -270,7 +270,7 @@ impl PyProgram {
     }
 }
 
-/// How a program computes one set of results.
+/// The steps with which a program computes one set of results.
 #[pyclass(name = "Plan", module = "inlay.static", frozen)]
 pub(crate) struct PyPlan {
     inner: Arc<Plan>,
@@ -278,7 +278,7 @@ pub(crate) struct PyPlan {
 
 #[pymethods]
 impl PyPlan {
-    /// How many copies of a whole tensor are avoided by writing in place.
+    /// The number of whole-tensor copies that in-place writes avoid.
     #[getter]
     fn copies_saved(&self) -> usize {
         self.inner.copies_saved()
@@ -290,7 +290,7 @@ impl PyPlan {
         self.inner.peak_memory()
     }
 
-    /// The names of the inputs that the plan needs, in their order.
+    /// The names of the inputs that the plan needs, in the order of the program's inputs.
     #[getter]
     fn inputs(&self) -> Vec<String> {
         self.inner.inputs().map(str::to_owned).collect()

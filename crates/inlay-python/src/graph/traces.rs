@@ -1,4 +1,4 @@
-//! The classes behind `inlay.jit`: functions are traced, and called by their traces.
+//! The classes that implement `inlay.jit`. They trace a function and run its traces.
 
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
@@ -15,15 +15,17 @@ use crate::convert::{Arg, Call};
 use crate::error::Class;
 use crate::tensor::PyTensor;
 
-// A `BaseException`, so that a traced function that handles `Exception` does not catch it.
+// The exception that ends a trace with unknown sizes. It is a `BaseException`, so a traced function
+// that handles `Exception` does not catch it.
 create_exception!(inlay._inlay, _SizesNeeded, PyBaseException);
 
 thread_local! {
-    /// Whether a function is being traced.
+    /// Whether a function is being traced on this thread.
     static TRACING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Fails when a traced function asks for a size that is open; it is then traced for known sizes.
+/// Fails if a traced function asks for a shape with an unknown size. The function is then traced
+/// again with known sizes.
 pub(crate) fn expect_sizes(shape: &[usize]) -> PyResult<()> {
     if TRACING.get() && shape.contains(&Tensor::UNKNOWN) {
         return Err(_SizesNeeded::new_err("a traced function asks for a size"));
@@ -31,12 +33,14 @@ pub(crate) fn expect_sizes(shape: &[usize]) -> PyResult<()> {
     Ok(())
 }
 
-/// The exception that ends a trace, if the error says that a size must be known.
+/// If a function is being traced and the error says that a size must be known, returns the
+/// exception that ends the trace.
 pub(crate) fn sizes_needed(error: &Error) -> Option<PyErr> {
     let retry = TRACING.get() && error.is_open_size();
     retry.then(|| _SizesNeeded::new_err(error.to_string()))
 }
 
+/// Runs `work` with [`TRACING`] set, and restores the old value afterwards, also after a panic.
 fn while_tracing<R>(work: impl FnOnce() -> R) -> R {
     struct Restore(bool);
     impl Drop for Restore {
@@ -48,7 +52,7 @@ fn while_tracing<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// What calls must have in common to share a trace.
+/// The key of a trace. Calls with equal keys share a trace.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     kinds: Kinds,
@@ -56,7 +60,8 @@ struct Key {
     constants: Option<Arc<Constants>>,
 }
 
-/// A Python object that says which arguments are constants, and what these are.
+/// A Python object that describes which arguments are constants, and their values. Python code
+/// builds it.
 struct Constants {
     object: Py<PyAny>,
     hash: isize,
@@ -70,7 +75,7 @@ impl Hash for Constants {
 
 impl PartialEq for Constants {
     fn eq(&self, other: &Self) -> bool {
-        // Constants that can't be compared share no trace.
+        // If the comparison fails, the constants count as different.
         let equal = |py: Python<'_>| self.object.bind(py).eq(&other.object).unwrap_or(false);
         self.hash == other.hash && Python::attach(equal)
     }
@@ -98,13 +103,13 @@ impl Key {
     }
 }
 
-/// The shapes of the arguments.
+/// Returns the shapes of the arguments.
 fn sizes(args: &[Arg<'_>]) -> Sizes {
     args.iter().map(|arg| arg.shape().to_vec()).collect()
 }
 
-/// A trace, and what makes the function's result from the trace's results: a callable, or `None` if
-/// the one tensor is the result.
+/// A trace, and the callable that builds the function's result from the list of the trace's
+/// results. The callable is `None` if the function returns a single tensor.
 struct Traced {
     trace: Trace,
     rebuild: Option<Py<PyAny>>,
@@ -131,8 +136,10 @@ impl Traced {
     }
 }
 
-/// The arguments as tensors, and whether one of them is a `Tensor`. `None` if one is a constant, or if
-/// the function itself is to be called, because of a gradient or of another trace.
+/// Converts arguments that are tensors and arrays, and returns whether one of them is a `Tensor`.
+///
+/// Returns `None` if an argument is a constant, if a gradient is recorded for one, or if one is
+/// symbolic because an outer function is being traced.
 fn plain_args<'a, 'py>(
     call: &mut Call<'py>,
     args: &'a [Bound<'py, PyAny>],
@@ -157,7 +164,7 @@ fn plain_args<'a, 'py>(
     Ok(Some((found, tensors)))
 }
 
-/// As [`plain_args`], for arguments that are known to be tensors and arrays.
+/// Like [`plain_args`], for arguments that are known to be tensors and arrays.
 fn all_args<'a, 'py>(
     call: &mut Call<'py>,
     args: &'a [Bound<'py, PyAny>],
@@ -181,8 +188,8 @@ impl PyTraces {
         PyTraces { traces: Traces::default(), donate }
     }
 
-    /// The function's result for arguments that are all tensors and arrays, by the trace for them.
-    /// NotImplemented if there is no trace, or if it must not be used.
+    /// Runs the trace for arguments that are all tensors and arrays, and returns the function's
+    /// result. Returns NotImplemented if there is no such trace, or if it must not be used.
     fn call<'py>(
         &self,
         py: Python<'py>,
@@ -197,9 +204,10 @@ impl PyTraces {
         Ok(PyNotImplemented::get(py).to_owned().into_any())
     }
 
-    /// The trace for the tensors and arrays `args`, and for what `constants` says of the other
-    /// arguments. If there is none, `function` is called with symbolic tensors for `args`; it returns
-    /// the tensors of its result, and what makes the result of their values.
+    /// Returns the trace for the tensors and arrays `args` and the other arguments, which
+    /// `constants` describes. If there is none, it is made: `function` is called with symbolic
+    /// tensors for `args`. It returns the tensors of its result and a callable that builds the
+    /// result from their values, or None.
     fn find<'py>(
         &self,
         py: Python<'py>,
@@ -235,7 +243,7 @@ impl PyTraces {
         })
     }
 
-    /// The plans of all traces, in words.
+    /// The plans of all traces, as text.
     fn explain(&self) -> String {
         let plans = self.traces.all();
         let plans: Vec<String> =
@@ -250,7 +258,8 @@ pub(crate) struct PyTrace(Arc<Traced>);
 
 #[pymethods]
 impl PyTrace {
-    /// The function's result for the tensors and arrays among its arguments.
+    /// Runs the trace on the arguments that are tensors and arrays, and returns the function's
+    /// result.
     fn run<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Arguments that are no tensors: flags, names, axes, shapes.
+//! Conversion of arguments that are not tensors: flags, names, axes, shapes.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use crate::convert::Call;
 use crate::error::{Class, type_name};
 
 impl<'py> Call<'py> {
-    /// An argument that is there and not `None`.
+    /// Returns the argument if it is given and is not `None`.
     pub(super) fn some<'a>(object: Maybe<'a, 'py>) -> Maybe<'a, 'py> {
         object.filter(|object| !object.is_none())
     }
 
-    /// A truth value.
+    /// Converts a flag.
     pub(super) fn flag(&self, arg: &'static str, object: Object<'_, 'py>) -> PyResult<bool> {
         let number = object.cast::<PyBool>().map(|flag| flag.is_true());
-        // NumPy's bool and the integers 0 and 1 are as good.
+        // NumPy's bool and the integers 0 and 1 are accepted, too.
         number.or_else(|_| match object.extract::<i64>() {
             Ok(value @ 0..=1) => Ok(value == 1),
             _ => match object.extract::<bool>() {
@@ -29,7 +29,7 @@ impl<'py> Call<'py> {
         })
     }
 
-    /// A text.
+    /// Converts a string.
     pub(super) fn text<'a>(
         &self,
         arg: &'static str,
@@ -41,30 +41,30 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// The name of the nodes that the call adds to a program; it means nothing in an eager call.
+    /// Sets the name of the nodes that the call adds to a program. An eager call ignores it.
     pub(super) fn name(&mut self, object: Object<'_, 'py>) -> PyResult<()> {
         let name = self.text("name", object)?.into_owned();
         self.set_label(name);
         Ok(())
     }
 
-    /// Whether an object is a list or tuple of arguments.
+    /// Whether an object is a list or a tuple.
     pub(super) fn is_list(object: Object<'_, 'py>) -> bool {
         object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>()
     }
 
-    /// The items of a list, tuple, or other sequence; a single object is one item.
+    /// Returns the items of a list or tuple. Any other object is a single item.
     pub(super) fn items(object: Object<'_, 'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         if Self::is_list(object) { object.try_iter()?.collect() } else { Ok(vec![object.clone()]) }
     }
 
-    /// Integers: a list, a tuple, or a single one.
+    /// Converts an integer, or a list, tuple, array or other iterable of integers.
     pub(super) fn integers(
         &self,
         arg: &'static str,
         object: Object<'_, 'py>,
     ) -> PyResult<Vec<i64>> {
-        // What is one integer is not also a list; other sequences and arrays are iterated.
+        // An object that is an integer is not iterated, even if it could be, like a 0-D array.
         let items = if Self::is_list(object) || object.extract::<i64>().is_ok() {
             Self::items(object)?
         } else {
@@ -76,7 +76,7 @@ impl<'py> Call<'py> {
         items.iter().map(|item| self.integer(arg, item)).collect()
     }
 
-    /// A shape: sizes of 0 or more.
+    /// Converts a shape, whose sizes must be 0 or more.
     pub(super) fn sizes(&self, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Vec<i64>> {
         let sizes = self.integers(arg, object)?;
         if sizes.iter().any(|&size| size < 0) {
@@ -86,7 +86,7 @@ impl<'py> Call<'py> {
         Ok(sizes)
     }
 
-    /// A `TypeError` for an argument of the wrong kind.
+    /// The `TypeError` for an argument of the wrong type.
     pub(super) fn expected(&self, arg: &str, object: Object<'_, 'py>, what: &str) -> PyErr {
         let text = format!("{}: {arg} is a {}, expected {what}", self.op(), type_name(object));
         Class::Type.error(self.py(), text)

@@ -1,4 +1,4 @@
-//! The objects of a call as the values that its declaration asks for.
+//! Conversion of Python objects to the values that the declaration of an operation asks for.
 
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
@@ -13,7 +13,7 @@ use super::entry::Entry;
 use crate::convert::{Arg, Call};
 use crate::{device, dtype};
 
-/// Arguments of the operation that has the most.
+/// The largest number of arguments of an operation. `entry::register` checks it.
 pub(super) const MOST: usize = 8;
 
 /// The objects of a call: one for each argument up to the last that is given.
@@ -21,10 +21,10 @@ pub(super) type Objects<'a, 'py> = [Option<Borrowed<'a, 'py, PyAny>>];
 
 /// The values of a call's arguments, and how many elements the call works on.
 ///
-/// Values are written into their slots and never moved: a load of bytes that were just stored in
-/// smaller parts stalls until the stores are done.
+/// A value is written into its slot and never moved: a load of bytes that were just stored in
+/// smaller pieces stalls until the stores have reached the cache.
 pub(super) struct Values<'a> {
-    /// Eight drops take longer than a borrowed value, so values are dropped only if one owns memory.
+    /// Dropped only if a value owns memory, because eight drops take a twentieth of a tiny call.
     slots: ManuallyDrop<[Value<'a>; MOST]>,
     owns_memory: bool,
     used: usize,
@@ -82,8 +82,8 @@ impl Drop for Values<'_> {
     }
 }
 
-/// Converts the objects of a call into `values`. Attributes come first, because their conversion may
-/// run any Python code, which could change the memory of an array. The tensors follow.
+/// Converts the objects of a call into `values`. Tensors are converted last, because the conversion
+/// of other arguments may run arbitrary Python code, which could free the memory of an array.
 pub(super) fn convert<'a, 'py>(
     call: &mut Call<'py>,
     entry: &Entry,
@@ -168,7 +168,9 @@ fn converted<'a, 'py>(
         },
         Kind::Tensors | Kind::Indices => {
             let tensors = match kind {
-                Kind::Tensors => list(call, name, object, "a list or tuple of tensors", Call::array),
+                Kind::Tensors => {
+                    list(call, name, object, "a list or tuple of tensors", Call::array)
+                }
                 _ => list(call, name, object, "a tuple or list of tensors", Call::index),
             }?;
             let size = tensors.iter().map(|tensor| tensor.numel()).fold(0, usize::saturating_add);
@@ -188,11 +190,7 @@ fn list<'a, 'py>(
     arg: &'static str,
     object: Object<'a, 'py>,
     expected: &str,
-    convert: impl for<'o> Fn(
-        &mut Call<'py>,
-        &'static str,
-        &'o Bound<'py, PyAny>,
-    ) -> PyResult<Arg<'o>>,
+    convert: impl for<'o> Fn(&mut Call<'py>, &'static str, &'o Bound<'py, PyAny>) -> PyResult<Arg<'o>>,
 ) -> PyResult<Vec<Arg<'a>>> {
     if !Call::is_list(object) {
         return Err(call.expected(arg, object, expected));
@@ -241,7 +239,8 @@ fn attribute<'py>(
     Ok(())
 }
 
-/// The reduction of a name, or `None` for `other`.
+/// Converts the name of a reduction. `other`, unless empty, is one more name, for which the result
+/// is `None`.
 fn reduce<'py>(
     call: &Call<'py>,
     arg: &'static str,
@@ -259,6 +258,7 @@ fn reduce<'py>(
     Ok(found)
 }
 
+/// Converts an axis or a list of axes.
 fn axes<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Bounds> {
     if object.is_exact_instance_of::<PyInt>() {
         return Ok(Bounds::One(call.integer(arg, object)?));
@@ -270,6 +270,7 @@ fn axes<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> Py
     })
 }
 
+/// Converts a slice bound, or a list of slice bounds whose items may be `None`.
 fn bounds<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Bounds> {
     if !Call::is_list(object) {
         return Ok(Bounds::One(call.bound(arg, object)?));

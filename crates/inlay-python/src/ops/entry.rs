@@ -1,10 +1,10 @@
-//! How Python calls an operation: one C function for each, all of which lead to [`super::call`].
+//! The C functions through which Python calls the operations. All of them lead to [`super::call`].
 //!
-//! The functions are made at run time from the table of operations, with the signatures and docstrings
-//! of their declarations.
+//! They are registered at run time from the table of operations, with the signatures and docstrings
+//! of the declarations.
 #![expect(
     unsafe_code,
-    reason = "PyO3 makes functions of signatures that are known when it compiles"
+    reason = "PyO3's macros need signatures at compile time, so the C API is used"
 )]
 
 use std::ffi::{CString, c_char};
@@ -22,15 +22,16 @@ use pyo3::{Borrowed, intern};
 use super::arguments::{MOST, Objects};
 use crate::tensor::PyTensor;
 
-/// What a C function calls.
+/// An operation or its in-place form, as called by one C function.
 pub(super) struct Entry {
     pub(super) operation: &'static Operation,
     pub(super) in_place: bool,
-    /// The names of the arguments, interned: most keywords are these very objects.
+    /// The interned names of the arguments. Most keywords are these same objects, so pointers are
+    /// compared first.
     names: Vec<Py<PyString>>,
-    /// How many arguments may come by position.
+    /// The number of arguments that may be passed by position.
     positional: usize,
-    /// How many have no default; they come first.
+    /// The number of arguments without a default. They come first.
     required: usize,
     /// Places of the two arguments of which the first means nothing without the second, and a
     /// warning that says so.
@@ -39,36 +40,39 @@ pub(super) struct Entry {
 
 static ENTRIES: OnceLock<Vec<Entry>> = OnceLock::new();
 
-/// The most entries that there are functions for.
+/// The number of C functions, and so the largest number of entries.
 const ROOM: usize = 256;
 
-/// What PyO3 calls from its C function, attached to the interpreter and with panics caught. PyO3's own
-/// functions are made by the same means. `Python::attach` would do, but costs 50 ns, a tenth of a tiny call.
+/// The type of function that PyO3's trampoline calls. The trampoline is the C function; it provides
+/// the `Python` token and catches panics, as for PyO3's own functions. `Python::attach` would work,
+/// too, but it takes 50 ns, a tenth of a call on a tiny tensor.
 type Called = trampoline::Func;
 
-/// Entry `K` as a function of the module.
+/// Calls entry `K` as a function of the module.
 struct Function<const K: usize>;
 
 impl<const K: usize> MethodDef<Called> for Function<K> {
     const METH: Called = |py, _module, args, count, keywords| {
-        // SAFETY: the interpreter's promise about its arguments.
+        // SAFETY: `definition` sets the flags FASTCALL and KEYWORDS, for which the interpreter
+        // passes arguments as `enter` requires.
         unsafe { enter(py, K, ptr::null_mut(), args, count, keywords) }
     };
 }
 
-/// Entry `K` as a method of `Tensor`, which is the first argument.
+/// Calls entry `K` as a method of `Tensor`. The tensor is the first argument.
 struct Method<const K: usize>;
 
 impl<const K: usize> MethodDef<Called> for Method<K> {
     const METH: Called = |py, tensor, args, count, keywords| {
-        // SAFETY: the interpreter's promise about its arguments.
+        // SAFETY: as for `Function`. The method descriptor has checked that `tensor` is a `Tensor`.
         unsafe { enter(py, K, tensor, args, count, keywords) }
     };
 }
 
+/// The C functions of one entry: the function and the method.
 type Functions = [ffi::PyCFunctionFastWithKeywords; 2];
 
-/// The functions of sixteen entries.
+/// The C functions of the sixteen entries `$high * 16 + $low`.
 macro_rules! sixteen {
     ($high:literal: $($low:literal)*) => {
         [$([
@@ -86,9 +90,12 @@ macro_rules! functions {
 
 static FUNCTIONS: [[Functions; 16]; ROOM / 16] = functions!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 
+/// Sorts the arguments of a C call by the signature of an entry, and calls its operation.
+///
 /// # Safety
-/// `first` is null or an object; `args` are `count` objects, followed by one for each of the names
-/// `keywords`, which is null or a tuple of strings. The thread is attached to the interpreter.
+/// `first` is null or points to an object. `keywords` is null or points to a tuple of strings.
+/// `args` points to `count` objects, followed by one object for each keyword. All objects live
+/// until this function returns.
 unsafe fn enter<'py>(
     py: Python<'py>,
     entry: usize,
@@ -100,7 +107,8 @@ unsafe fn enter<'py>(
     let entry = &ENTRIES.get().ok_or_else(not_ready)?[entry];
     let count = count.max(0) as usize;
     let mut objects: [Option<Borrowed<'_, 'py, PyAny>>; MOST] = [None; MOST];
-    // SAFETY: the caller's promise. The interpreter keeps the arguments until this returns.
+    // SAFETY: the caller guarantees the pointers. `sort_out` calls `given` only with numbers below
+    // `count` plus the number of keywords.
     let used = unsafe {
         let keywords = match keywords.is_null() {
             true => None,
@@ -121,13 +129,15 @@ fn not_ready() -> PyErr {
 }
 
 impl Entry {
+    /// The name of the Python function.
     fn name(&self) -> &'static str {
         let twin = self.operation.twin.filter(|_| self.in_place);
         twin.unwrap_or(self.operation.name)
     }
 
-    /// Puts each object into the place of its argument. `own` are there already. An argument that has
-    /// a default and is `None` counts as left out. Gives the number of places up to the last that is used.
+    /// Stores each passed object in `objects`, at the number of its argument. The first `own`
+    /// objects are there already. `None` for an argument with a default counts as left out. Returns
+    /// the number of arguments up to the last one that was passed.
     fn sort_out<'a, 'py>(
         &self,
         py: Python<'py>,
@@ -227,7 +237,7 @@ impl Entry {
         PyTypeError::new_err(text)
     }
 
-    /// The docstring as C functions have it: signature, line, text.
+    /// The docstring in the format of C functions: the signature, a line `--`, and the text.
     fn doc(&self, is_method: bool) -> String {
         let signature = signature(self.operation, is_method);
         let doc = match self.in_place {
@@ -236,8 +246,7 @@ impl Entry {
                 let (name, first) = (self.operation.name, self.operation.arguments[0].name);
                 format!(
                     "``{name}`` in place: writes into `{first}` and returns it.\n\n`{first}` is a \
-                     Tensor or a NumPy array that can be written. When the call raises, it is what it \
-                     was.\n"
+                     writable Tensor or NumPy array. If the call raises, it is unchanged.\n"
                 )
             }
         };
@@ -245,7 +254,7 @@ impl Entry {
     }
 }
 
-/// The signature as Python shows it.
+/// Returns the signature as Python shows it.
 pub(super) fn signature(operation: &Operation, is_method: bool) -> String {
     let mut parts = Vec::new();
     let mut keywords = false;
@@ -259,7 +268,8 @@ pub(super) fn signature(operation: &Operation, is_method: bool) -> String {
     format!("({})", parts.join(", "))
 }
 
-/// A definition that lives as long as the process, as the functions that are made of it may.
+/// Makes the definition of a C function. It is leaked, because the function may live as long as the
+/// process.
 fn definition(
     entry: &Entry,
     is_method: bool,
@@ -274,6 +284,7 @@ fn definition(
     })))
 }
 
+/// Makes the entries of all operations and their in-place forms.
 fn entries(py: Python<'_>) -> Vec<Entry> {
     let both = operations().iter().flat_map(|operation| {
         let twin = operation.twin.map(|_| (*operation, true));
@@ -299,16 +310,17 @@ fn entries(py: Python<'_>) -> Vec<Entry> {
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let entries = ENTRIES.get_or_init(|| entries(py));
-    assert!(entries.len() <= ROOM, "more operations than there are functions for");
+    assert!(entries.len() <= ROOM, "more than {ROOM} entries: raise ROOM");
     let longest = operations().iter().map(|operation| operation.arguments.len()).max();
-    assert!(longest.unwrap_or(0) <= MOST, "more arguments than there is room for");
+    assert!(longest.unwrap_or(0) <= MOST, "more than {MOST} arguments: raise MOST");
     let class = py.get_type::<PyTensor>();
     let module_name = module.getattr(intern!(py, "__name__"))?;
     let all = PyList::empty(py);
     for (k, entry) in entries.iter().enumerate() {
         let [function, method] = FUNCTIONS[k / 16][k % 16];
         let definition_of = |is_method, meth| definition(entry, is_method, meth);
-        // SAFETY: the definition is whole and lives on; the results are new references.
+        // SAFETY: `definition` fills all fields and leaks the definition, so it outlives the
+        // function. The result is a new reference or an error.
         let object = unsafe {
             let def = definition_of(false, function)?;
             let object = ffi::PyCFunction_NewEx(def, ptr::null_mut(), module_name.as_ptr());
@@ -317,7 +329,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.setattr(entry.name(), object)?;
         all.append(entry.name())?;
         if entry.operation.is_method() {
-            // SAFETY: as above; the class lives as long as the module.
+            // SAFETY: as above. `class` is a live type object.
             let object = unsafe {
                 let def = definition_of(true, method)?;
                 Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), def))?

@@ -1,4 +1,4 @@
-//! Gradients: `backward`, `grad`, and what a tensor tells of them.
+//! Gradients: `backward`, `grad`, hooks, and the gradient attributes of a tensor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,8 @@ use crate::tensor::PyTensor;
 
 #[pymethods]
 impl PyTensor {
-    /// Whether gradients stop here: True unless the tensor wants one or was computed from one that does.
+    /// Whether gradients stop here. False if the tensor requires a gradient or was computed from
+    /// one that does.
     #[getter]
     fn stop_gradient(&self) -> bool {
         self.inner().stop_gradient()
@@ -31,10 +32,11 @@ impl PyTensor {
         self.inner().is_leaf()
     }
 
-    /// The gradient that ``backward`` has collected for this leaf, or None.
+    /// The gradient that ``backward`` has accumulated in this leaf, or None.
     #[getter]
     fn grad(&self, py: Python<'_>) -> Option<PyTensor> {
-        // A backward that adds to it may wait for the GIL.
+        // A `backward` of another thread may hold the lock of the gradient and wait for the GIL, so
+        // the GIL is released here.
         py.detach(|| self.inner().grad()).map(PyTensor::new)
     }
 
@@ -45,20 +47,21 @@ impl PyTensor {
         call.run(usize::MAX, || self.inner().set_grad(grad))
     }
 
-    /// Forget the collected gradient.
+    /// Delete the accumulated gradient.
     fn clear_grad(&self, py: Python<'_>) {
         py.detach(|| self.inner().clear_grad());
     }
 
-    /// The same elements, in the same memory, without their history.
+    /// A tensor over the same memory, without gradient history.
     fn detach(&self) -> PyTensor {
         PyTensor::new(self.inner().detach())
     }
 
-    /// Add to the gradient of every leaf that this tensor was computed from.
+    /// Compute the gradients of all leaves that this tensor was computed from, and add them to
+    /// their ``grad``.
     ///
-    /// `grad` is the gradient of this tensor; it may be left out, and is then 1, for a single element.
-    /// What the graph kept is freed on the way unless `retain_graph`.
+    /// `grad` is the gradient of this tensor. It may be left out if the tensor has one element, and
+    /// is then 1. The values that the graph has saved are freed, unless `retain_graph` is true.
     ///
     /// >>> import inlay
     /// >>> x = inlay.to_tensor([1., 2., 3.], stop_gradient=False)
@@ -78,10 +81,10 @@ impl PyTensor {
         call.run(usize::MAX, || tensor.backward(grad.as_deref(), retain_graph))
     }
 
-    /// Call `hook` with the gradient of this tensor whenever ``backward`` comes by.
+    /// Call `hook` with the gradient of this tensor whenever ``backward`` computes it.
     ///
-    /// What the hook returns, unless None, takes the gradient's place. Returns a handle whose
-    /// ``remove()`` ends it.
+    /// If the hook returns a tensor, that replaces the gradient. Returns a handle whose
+    /// ``remove()`` removes the hook.
     fn register_hook(&self, py: Python<'_>, hook: Py<PyAny>) -> PyResult<HookHandle> {
         let active = Arc::new(AtomicBool::new(true));
         let handle = HookHandle { active: Arc::clone(&active) };
@@ -114,7 +117,7 @@ impl PyTensor {
     }
 }
 
-/// Ends a hook.
+/// The handle of a hook, with which it is removed.
 #[pyclass(module = "inlay", frozen)]
 pub(crate) struct HookHandle {
     active: Arc<AtomicBool>,
@@ -122,20 +125,22 @@ pub(crate) struct HookHandle {
 
 #[pymethods]
 impl HookHandle {
-    /// End the hook: it is not called any more.
+    /// Remove the hook. It is not called any more.
     fn remove(&self) {
         self.active.store(false, Ordering::Relaxed);
     }
 }
 
-/// The gradients of `outputs` with respect to `inputs`, as a list; leaves collect nothing.
+/// The gradients of `outputs` with respect to `inputs`, as a list. The ``grad`` of leaves does not
+/// change.
 ///
 /// Args:
 ///     outputs, inputs: a tensor or a list of them.
 ///     grad_outputs: the gradients of the outputs, or None where an output has a single element.
-///     retain_graph: keep what the graph holds for another pass; None does what `create_graph` says.
-///     create_graph: record the computation of the gradients, so that they have gradients themselves.
-///     allow_unused: give None for an input on which no output depends, instead of an error.
+///     retain_graph: keep the values that the graph has saved, for another pass. The default is the
+///         value of `create_graph`.
+///     create_graph: record the computation of the gradients, so that they have gradients, too.
+///     allow_unused: return None for an input that no output depends on, instead of an error.
 ///
 /// >>> import inlay
 /// >>> x = inlay.to_tensor([2.], stop_gradient=False)
@@ -195,7 +200,7 @@ pub(super) fn is_grad_enabled() -> bool {
     inlay::is_grad_enabled()
 }
 
-/// Record operations on this thread or not; returns whether they were.
+/// Set whether operations on this thread are recorded. Returns the previous setting.
 #[pyfunction]
 pub(super) fn _set_grad_enabled(enabled: bool) -> bool {
     NoGrad::switch(enabled)

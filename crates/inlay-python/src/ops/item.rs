@@ -17,7 +17,7 @@ impl PyTensor {
         let mut call = Call::new(slf.py(), "getitem");
         let items = items_of(&mut call, key)?;
         let x = call.array("x", slf.as_any())?;
-        // Without a tensor among the items the result is a view, which costs nothing.
+        // Without a tensor among the items the result is a view, so no elements are processed.
         let size = if has_tensor(&items) { x.numel() } else { 0 };
         let part = call.run(size, || x.index(&items))?;
         call.give(part)
@@ -49,7 +49,7 @@ impl PyTensor {
     }
 }
 
-/// The rows of a tensor, one after the other.
+/// The iterator over the rows of a tensor.
 #[pyclass(module = "inlay")]
 pub(crate) struct Rows {
     tensor: Tensor,
@@ -103,7 +103,8 @@ fn item_of<'py>(call: &mut Call<'py>, part: Object<'_, 'py>) -> PyResult<Item> {
         || part.is_instance_of::<PyUntypedArray>()
         || part.is_instance_of::<PyList>()
         || part.is_instance_of::<pyo3::types::PyBool>()
-        // Arrays of other libraries are refused by name; as integers they would lose their shape.
+        // `call.index` refuses arrays of other libraries with a message that names their type. The
+        // conversion to an integer below would lose their shape.
         || part.hasattr("__dlpack__")?;
     if is_array {
         return call.index("index", part).map(|index| Item::Tensor(index.into_owned()));

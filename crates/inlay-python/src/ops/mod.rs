@@ -1,6 +1,7 @@
-//! The operations as Python functions and as methods of `Tensor`, made from their declarations.
+//! The operations as Python functions and as methods of `Tensor`.
 //!
-//! Only what is syntax in Python (`x[...]`, operators) and what is not an operation is written here.
+//! They are generated from the declarations of the operations. Only Python syntax (`x[...]`,
+//! operators) and functions that are not operations are written by hand.
 
 mod args;
 mod arguments;
@@ -16,14 +17,15 @@ use self::arguments::{Objects, Values};
 use self::entry::Entry;
 use crate::convert::Call;
 
-/// An argument that is there.
+/// An argument that is given.
 type Object<'a, 'py> = &'a Bound<'py, PyAny>;
-/// An argument with a default.
+/// An argument that may be left out.
 type Maybe<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
-/// What Python gets.
+/// The result of a call.
 type Given<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// Calls an operation, or its in-place twin, with the objects of its arguments.
+/// Calls an operation, or its in-place form, with the objects of its arguments in declared order.
+/// Trailing arguments may be left out.
 fn call<'py>(py: Python<'py>, entry: &Entry, objects: &Objects<'_, 'py>) -> Given<'py> {
     let mut call = Call::new(py, entry.operation.name);
     let mut values = Values::new();
@@ -45,6 +47,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         };
     }
     add!(_set_grad_enabled, grad, is_grad_enabled);
-    // Last, since it says what the module exports.
+    // This must be last, because it replaces the module's `__all__`.
     entry::register(module)
 }

@@ -1,4 +1,4 @@
-//! `+ - * /`, in place too, and comparisons as operators.
+//! The operators `+ - * /`, their in-place forms, and comparisons.
 
 use inlay::Tensor;
 use pyo3::basic::CompareOp;
@@ -8,10 +8,11 @@ use super::{Given, Object};
 use crate::convert::Call;
 use crate::tensor::PyTensor;
 
-/// An operation of two tensors.
+/// An operation on two tensors.
 type Binary = fn(&Tensor, &Tensor) -> inlay::Result<Tensor>;
 
-/// Applies `make`; a plain number or list beside a tensor or array takes its dtype.
+/// Applies `make`. If one operand is a Python number or list and the other is a tensor or array,
+/// the number or list takes the dtype of the other.
 fn binary<'py>(
     py: Python<'py>,
     op: &'static str,
@@ -32,7 +33,7 @@ fn binary<'py>(
     call.give(result)
 }
 
-/// `x (op)= y`: the result is written into `x`, whose shape and dtype it must have.
+/// Writes the result of `x (op) y` into `x`. It must have the shape and dtype of `x`.
 fn in_place<'py>(
     x: &Bound<'py, PyTensor>,
     op: &'static str,

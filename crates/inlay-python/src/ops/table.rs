@@ -1,4 +1,4 @@
-//! `inlay.operations()`: the table of operations, for whoever loops over them.
+//! `inlay.operations()`: the table of operations, for tools that process all of them.
 
 use inlay::{Argument, Operation, Preset};
 use pyo3::prelude::*;
@@ -15,20 +15,20 @@ impl PyArgument {
         self.0.name
     }
 
-    /// What it takes: ``'Tensor'``, ``'Index'``, ``'Mask'``, ``'Like'`` (of the first tensor's dtype),
-    /// ``'Int'``, ``'Flag'`` and so on.
+    /// The kind: ``'Tensor'``, ``'Index'``, ``'Mask'``, ``'Like'`` (a tensor of the first tensor's
+    /// dtype), ``'Int'``, ``'Flag'`` and so on.
     #[getter]
     fn kind(&self) -> String {
         format!("{:?}", self.0.kind)
     }
 
-    /// Whether there is no default.
+    /// Whether the argument has no default.
     #[getter]
     fn required(&self) -> bool {
         self.0.default.is_none()
     }
 
-    /// The default; None for a required argument, too.
+    /// The default. It is also None if the argument is required.
     #[getter]
     fn default(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(match self.0.default {
@@ -41,7 +41,7 @@ impl PyArgument {
         })
     }
 
-    /// Whether it is passed by name only.
+    /// Whether the argument can only be passed by name.
     #[getter]
     fn keyword_only(&self) -> bool {
         self.0.keyword_only
@@ -52,7 +52,7 @@ impl PyArgument {
     }
 }
 
-/// An operation as it is declared.
+/// The declaration of an operation.
 #[pyclass(name = "Operation", module = "inlay", frozen)]
 pub(crate) struct PyOperation(&'static Operation);
 
@@ -64,7 +64,7 @@ impl PyOperation {
         self.0.name
     }
 
-    /// The name of the twin that writes into its first argument, if there is one.
+    /// The name of the in-place form, which writes into its first argument, or None.
     #[getter]
     fn twin(&self) -> Option<&'static str> {
         self.0.twin
@@ -82,14 +82,14 @@ impl PyOperation {
         self.0.gradients.to_vec()
     }
 
-    /// What comes back: ``'Fresh'``, ``'View'``, ``'ViewOrCopy'``, or ``'Tensor'`` for one that is a
-    /// Tensor whatever the arguments were.
+    /// The kind of the result: ``'Fresh'``, ``'View'``, ``'ViewOrCopy'``, or ``'Tensor'`` if the
+    /// result is a Tensor even when no argument is one.
     #[getter]
     fn returns(&self) -> String {
         format!("{:?}", self.0.returns)
     }
 
-    /// Whether it is also a method of `Tensor`.
+    /// Whether the operation is also a method of `Tensor`.
     #[getter]
     fn is_method(&self) -> bool {
         self.0.is_method()
@@ -112,8 +112,8 @@ impl PyOperation {
     }
 }
 
-/// The table of operations: for each its name, its arguments with kinds and defaults, which of them
-/// have a gradient, its twin, and what it does.
+/// The table of operations. Each entry has the name, the arguments with kinds and defaults, the
+/// arguments that have a gradient, the name of the in-place form, and the documentation.
 ///
 /// >>> import inlay
 /// >>> writes = [op.name for op in inlay.operations() if op.twin]

@@ -9,7 +9,7 @@ use crate::error::{Class, raise};
 use crate::foreign;
 
 impl PyTensor {
-    /// A fresh, contiguous copy, made without the GIL.
+    /// Makes a contiguous copy, with the GIL released.
     fn fresh(&self, py: Python<'_>) -> PyResult<Tensor> {
         py.detach(|| self.inner.copy()).map_err(|error| raise(py, &error))
     }
@@ -17,12 +17,12 @@ impl PyTensor {
 
 #[pymethods]
 impl PyTensor {
-    /// A fresh tensor of the same values.
+    /// A new tensor with a copy of the elements.
     fn copy(&self, py: Python<'_>) -> PyResult<PyTensor> {
         self.fresh(py).map(PyTensor::new)
     }
 
-    /// A fresh tensor of the same values.
+    /// A new tensor with a copy of the elements.
     fn clone(&self, py: Python<'_>) -> PyResult<PyTensor> {
         self.fresh(py).map(PyTensor::new)
     }
@@ -44,7 +44,7 @@ impl PyTensor {
     }
 }
 
-/// A tensor from its pickled parts.
+/// Makes a tensor from the parts that pickle has stored.
 #[pyfunction]
 #[pyo3(name = "_rebuild")]
 pub(crate) fn rebuild(
@@ -61,7 +61,7 @@ pub(crate) fn rebuild(
     if have != need {
         return Err(damaged(format!("{have} bytes, expected {need}")));
     }
-    // A tensor over the immutable bytes, which is then copied to new memory.
+    // The copy makes the tensor writable: the memory of `bytes` objects is read-only.
     let shared = foreign::over_bytes(data, layout, dtype).and_then(|tensor| tensor.copy());
     shared.map(PyTensor::new).map_err(|error| raise(py, &error))
 }

@@ -14,9 +14,9 @@ impl PyTensor {
         self.inner.device().name()
     }
 
-    /// The tensor on ``'cpu'`` or ``'gpu'``: itself if it is there, otherwise a copy.
+    /// The tensor on ``'cpu'`` or ``'gpu'``: itself if it is there already, otherwise a copy.
     ///
-    /// The gradient is copied back to the device of this tensor.
+    /// The gradient of the copy is copied back to the device of this tensor.
     ///
     /// >>> import inlay
     /// >>> inlay.zeros([2]).to('cpu').device
@@ -31,7 +31,7 @@ impl PyTensor {
         Py::new(py, PyTensor::new(moved))
     }
 
-    /// The tensor on the CPU: itself if it is there, otherwise a copy.
+    /// The tensor on the CPU: itself if it is there already, otherwise a copy.
     fn cpu(slf: &Bound<'_, Self>) -> PyResult<Py<PyTensor>> {
         let (py, inner) = (slf.py(), slf.get().inner());
         if inner.device() == inlay::Device::Cpu {

@@ -1,4 +1,4 @@
-//! Tensors to NumPy and to DLPack.
+//! Export of tensors to NumPy and DLPack.
 
 use numpy::PyUntypedArray;
 use pyo3::intern;
@@ -11,8 +11,8 @@ use crate::{dlpack, numpy::view};
 
 #[pymethods]
 impl PyTensor {
-    // Makes `array + tensor` call the tensor's operator. NumPy would convert the tensor to an
-    // array.
+    // With None, `array + tensor` calls the tensor's operator. Otherwise NumPy would convert the
+    // tensor to an array.
     #[classattr]
     fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
         py.None()
@@ -59,9 +59,9 @@ impl PyTensor {
     /// DLPack's protocol: a capsule over the same memory.
     ///
     /// The memory is copied with ``copy=True``, and if DLPack can't express the strides. With
-    /// ``copy=False`` the latter is an error. The capsule is versioned if ``max_version`` is at
-    /// least (1, 0). The older struct has no flag for read-only memory, so a read-only tensor is an
-    /// error there.
+    /// ``copy=False``, strides that DLPack can't express are an error. The capsule is versioned if
+    /// ``max_version`` is at least (1, 0). The older struct has no flag for read-only memory, so
+    /// exporting a read-only tensor to it is an error.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,

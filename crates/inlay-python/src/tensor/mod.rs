@@ -1,4 +1,5 @@
-//! The `Tensor` class: shape, dtype and memory. `ops` adds the methods of the operations.
+//! The `Tensor` class with its attributes and conversions. `ops` adds the methods of the
+//! operations.
 
 mod copies;
 mod device;
@@ -16,23 +17,23 @@ use crate::graph::expect_sizes;
 
 pub(crate) use copies::rebuild;
 
-/// A handle to elements of one dtype and a shape.
+/// An array of elements of one dtype.
 ///
-/// ``inlay.to_tensor`` makes a tensor with a copy of its data, ``inlay.from_numpy`` and
-/// ``inlay.from_dlpack`` make one that shares memory. Views share memory. Methods whose names end
-/// in ``_`` write in place.
+/// ``inlay.to_tensor`` makes a tensor with a copy of its data. ``inlay.from_numpy`` and
+/// ``inlay.from_dlpack`` make one that shares memory. Views share memory, too. Methods whose names
+/// end in ``_`` write in place.
 #[pyclass(name = "Tensor", module = "inlay", frozen, weakref)]
 pub(crate) struct PyTensor {
     inner: Tensor,
 }
 
 impl PyTensor {
-    /// The object for a tensor.
+    /// Wraps a tensor in a Python object.
     pub(crate) fn new(inner: Tensor) -> Self {
         PyTensor { inner }
     }
 
-    /// The tensor of an object.
+    /// Returns the wrapped tensor.
     pub(crate) fn inner(&self) -> &Tensor {
         &self.inner
     }
@@ -40,7 +41,7 @@ impl PyTensor {
 
 #[pymethods]
 impl PyTensor {
-    /// The sizes, as a list. A size of a symbolic tensor that is not known yet is -1.
+    /// The sizes of the axes, as a list. An unknown size of a symbolic tensor is -1.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         if !self.inner.is_symbolic() {
@@ -50,7 +51,7 @@ impl PyTensor {
         PyList::new(py, self.inner.shape().iter().map(|&size| size as isize))
     }
 
-    /// Whether the tensor stands for a value of a program.
+    /// Whether the tensor represents a value of a program and has no elements.
     #[getter]
     fn _is_symbolic(&self) -> bool {
         self.inner.is_symbolic()
@@ -86,19 +87,19 @@ impl PyTensor {
         PyTuple::new(py, self.inner.layout().strides())
     }
 
-    /// Bytes of one element.
+    /// The number of bytes of one element.
     #[getter]
     fn itemsize(&self) -> usize {
         self.inner.dtype().size()
     }
 
-    /// Bytes of all elements, without gaps between them.
+    /// The number of bytes of all elements, without gaps between them.
     #[getter]
     fn nbytes(&self) -> usize {
         self.inner.numel().saturating_mul(self.itemsize())
     }
 
-    /// The axes in reverse order, as a view.
+    /// A view with the axes in reverse order.
     #[getter]
     #[expect(non_snake_case, reason = "NumPy's name")]
     fn T(&self, py: Python<'_>) -> PyResult<PyTensor> {
@@ -107,7 +108,7 @@ impl PyTensor {
         view.map(PyTensor::new).map_err(|error| raise(py, &error))
     }
 
-    /// Whether in-place operations may write the elements.
+    /// Whether in-place operations may write to the tensor.
     #[getter]
     fn writable(&self) -> bool {
         self.inner.is_writable()
@@ -133,7 +134,7 @@ impl PyTensor {
         first.ok_or_else(|| Class::Type.error(py, "len: a 0-D tensor has no length"))
     }
 
-    // `==` compares elements, so a tensor in a set or dict is found by identity.
+    // `==` compares elements, so the hash uses the identity of the object.
     fn __hash__(slf: &Bound<'_, Self>) -> isize {
         (slf.as_ptr() as isize).rotate_right(4)
     }

@@ -1,4 +1,4 @@
-//! Tensors as Python numbers and lists.
+//! Conversion of tensors to Python numbers and lists.
 
 use inlay::{DType, Device, Kind};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use crate::error::{Class, raise};
 use crate::numpy::{expect_elements, view};
 
 impl PyTensor {
-    /// The elements as a fresh array on the CPU, which NumPy can print or turn into Python objects.
+    /// Copies the elements to a NumPy array, which can be printed or converted to Python objects.
     pub(super) fn values<'py>(
         &self,
         py: Python<'py>,
@@ -16,7 +16,7 @@ impl PyTensor {
     ) -> PyResult<Bound<'py, PyAny>> {
         expect_elements(py, &self.inner, what)?;
         let copied = py.detach(|| match self.inner.dtype() {
-            // The cast is exact, and NumPy then needs no `ml_dtypes`.
+            // The cast is exact, and makes `ml_dtypes` unnecessary.
             DType::BF16 => self.inner.cast(DType::F32)?.cpu(),
             _ if self.inner.device() == Device::Cpu => self.inner.copy(),
             _ => self.inner.cpu(),
@@ -25,6 +25,7 @@ impl PyTensor {
         Ok(view(&Bound::new(py, PyTensor::new(copied))?)?.into_any())
     }
 
+    /// Returns the only element as a Python number.
     fn number<'py>(&self, py: Python<'py>, what: &'static str) -> PyResult<Bound<'py, PyAny>> {
         expect_elements(py, &self.inner, what)?;
         if self.inner.numel() != 1 {
@@ -34,6 +35,7 @@ impl PyTensor {
         self.values(py, what)?.call_method0("item")
     }
 
+    /// Like [`PyTensor::number`], but a complex dtype is an error.
     fn real<'py>(&self, py: Python<'py>, what: &'static str) -> PyResult<Bound<'py, PyAny>> {
         if self.inner.dtype().kind() == Kind::Complex {
             let text = format!("{what}: x has dtype {}, expected a real one", self.inner.dtype());
@@ -45,7 +47,7 @@ impl PyTensor {
 
 #[pymethods]
 impl PyTensor {
-    /// The one element, as a Python number.
+    /// The only element, as a Python number.
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.number(py, "item")
     }
@@ -60,7 +62,7 @@ impl PyTensor {
     }
 
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        // `int` raises the right errors for NaN and infinity.
+        // Python's `int` raises the usual errors for NaN and infinity.
         let int = py.get_type::<pyo3::types::PyInt>();
         int.call1((self.real(py, "int")?,)).map_err(|cause| crate::error::wrap(py, "int", cause))
     }

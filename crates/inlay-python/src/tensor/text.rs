@@ -1,4 +1,4 @@
-//! Tensors as text: NumPy prints the elements; shape, dtype and device follow.
+//! The text of a tensor: the elements as NumPy prints them, the shape, the dtype and the device.
 
 use inlay::Device;
 use pyo3::intern;
@@ -16,11 +16,12 @@ impl PyTensor {
         let tensor = &self.inner;
         let numpy = py.import(intern!(py, "numpy"))?;
         let options = numpy.call_method0(intern!(py, "get_printoptions"))?;
-        // The threshold may be infinite.
+        // The threshold may be infinite, so it is read as a float.
         let threshold: f64 = options.get_item(intern!(py, "threshold"))?.extract()?;
         let edge: usize = options.get_item(intern!(py, "edgeitems"))?.extract()?;
         let summary = tensor.numel() as f64 > threshold;
-        // NumPy would read a whole tensor to summarise it: from a GPU, or past what memory holds.
+        // NumPy needs the whole tensor to print a summary. Reading only the corners avoids a copy
+        // of a large tensor, possibly from a GPU or larger than memory (a broadcast view).
         let array = match summary {
             true => match py.detach(|| tensor.corners(edge)) {
                 Ok(corners) => PyTensor::new(corners).values(py, "repr"),
@@ -29,14 +30,14 @@ impl PyTensor {
             false => self.values(py, "repr"),
         };
         let Ok(array) = array else {
-            // A symbolic tensor, elements that can't be read, or more axes than NumPy has.
+            // The tensor is symbolic, its elements can't be read, or NumPy has fewer axes.
             return Ok(py.detach(|| format!("{tensor:?}")));
         };
         let arguments = PyDict::new(py);
         arguments.set_item(intern!(py, "separator"), ", ")?;
         arguments.set_item(intern!(py, "prefix"), PREFIX)?;
         if summary {
-            // The corners have fewer elements than the tensor.
+            // The corners have fewer elements than the threshold, but must print as a summary.
             arguments.set_item(intern!(py, "threshold"), 0)?;
         }
         let elements =

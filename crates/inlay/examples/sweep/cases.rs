@@ -1,4 +1,4 @@
-//! For each threshold, a call whose two strategies it decides between.
+//! One case per threshold: a call for which the threshold decides between two strategies.
 
 use inlay::{DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor};
 use inlay_cpu::arch::Level;
@@ -6,7 +6,7 @@ use inlay_cpu::tuning;
 
 use super::measure::Case;
 
-/// Numbers in no order: a linear congruential generator.
+/// Returns pseudo-random numbers from a linear congruential generator.
 fn random(count: usize, below: usize) -> Vec<i64> {
     let mut state = 7u64;
     let next = |_| {
@@ -26,7 +26,7 @@ fn ones(shape: &[usize], dtype: DType) -> Tensor {
     Tensor::ones(shape, dtype).expect("a tensor that fits in memory")
 }
 
-/// A mask of `count` elements of which `of_64` among 64 are true.
+/// A random mask of `count` elements, of which `of_64` in 64 are true on average.
 fn mask(count: usize, of_64: usize) -> Tensor {
     let bits: Vec<bool> = random(count, 64).into_iter().map(|k| (k as usize) < of_64).collect();
     Tensor::from_slice(&bits, &[count]).expect("a shape of its numbers")
@@ -36,7 +36,7 @@ fn boxed<T>(call: impl Fn() -> inlay::Result<T> + 'static) -> Box<dyn Fn()> {
     Box::new(move || drop(std::hint::black_box(call().expect("a valid call"))))
 }
 
-/// Rows of `width` that are scattered to `places`.
+/// A sum of `entries` rows of `width` elements into `places` places. `own` includes the old values.
 fn scatter(width: usize, places: usize, entries: usize, dtype: DType, own: bool) -> Box<dyn Fn()> {
     let (x, updates) = (ones(&[places, width], dtype), ones(&[entries, width], dtype));
     let index = index(&[entries], places);
@@ -44,7 +44,7 @@ fn scatter(width: usize, places: usize, entries: usize, dtype: DType, own: bool)
     boxed(move || x.scatter(&index, &updates, how))
 }
 
-/// A slice of an axis that is overwritten.
+/// A call that overwrites a slice of an axis.
 fn slice_scatter(shape: [usize; 2], axis: i64, slice: Slice) -> Box<dyn Fn()> {
     let at = SliceScatter::new(axis, slice);
     let x = ones(&shape, DType::F32);
@@ -56,13 +56,13 @@ fn part(start: usize, stop: usize, step: i64) -> Slice {
     Slice { start: Some(start as i64), stop: Some(stop as i64), step }
 }
 
-/// All cases; each threshold has one.
+/// Returns all cases. Each threshold has one.
 pub(crate) fn all() -> Vec<Case> {
     vec![
         Case {
             threshold: &tuning::GRAIN,
             what: "bytes that a copy reads and writes",
-            strategies: ["one thread", "several"],
+            strategies: ["one thread", "several threads"],
             sizes: 128 << 10..=16 << 20,
             short: 256 << 10,
             level: None,
@@ -85,7 +85,7 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::CACHED,
-            what: "bytes of rows of 256 bytes that are summed, ten a place",
+            what: "bytes of updates, sums of rows of 256 bytes, ten rows per place",
             strategies: ["directly", "by place"],
             sizes: 8 << 20..=256 << 20,
             short: 8 << 20,
@@ -94,8 +94,8 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::NOTED,
-            what: "places for an entry, sums of rows of 16 bytes without the old ones into 1M",
-            strategies: ["directly, with notes", "by place"],
+            what: "places per entry, sums of rows of 16 bytes into 1M places without old values",
+            strategies: ["with state per place", "by place"],
             sizes: 4..=512,
             short: 4,
             level: None,
@@ -103,7 +103,7 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::DENSE,
-            what: "places for an entry, sums of 16 half floats into 256K places",
+            what: "places per entry, sums of rows of 16 half floats into 256K places",
             strategies: ["counted", "sorted"],
             sizes: 1..=128,
             short: 2,
@@ -112,7 +112,7 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::SHORT_ROW,
-            what: "bytes of a row that index_select reads, of 64 MiB",
+            what: "bytes of a row, index_select from 64 MiB",
             strategies: ["prefetched", "not prefetched"],
             sizes: 256..=64 << 10,
             short: 256,
@@ -125,7 +125,7 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::FEW,
-            what: "elements that masked_fill chooses",
+            what: "elements of masked_fill",
             strategies: ["without a walk", "with a walk"],
             sizes: 64..=64 << 10,
             short: 256,
@@ -137,7 +137,7 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::EXPAND_SPARSE,
-            what: "true elements among 64, masked_scatter of 1M floats, portable",
+            what: "true elements in 64, masked_scatter of 1M floats, portable",
             strategies: ["one by one", "each chosen"],
             sizes: 1..=32,
             short: 2,
@@ -150,7 +150,7 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::COMPRESS_SPARSE,
-            what: "true elements among 64, masked_select of 1M floats, portable",
+            what: "true elements in 64, masked_select of 1M floats, portable",
             strategies: ["one by one", "each moved"],
             sizes: 1..=32,
             short: 2,
@@ -162,7 +162,7 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::COPIED,
-            what: "places for an entry of put_along_axis, 2048 x 2048 floats along the last axis",
+            what: "places per entry, put_along_axis on 2048 x 2048 floats along the last axis",
             strategies: ["copied lane by lane", "copied before"],
             sizes: 1..=256,
             short: 1,
@@ -177,7 +177,7 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::SHORT_LANE,
-            what: "bytes of a lane of take_along_axis, 16 MiB of floats along the last axis",
+            what: "bytes of a lane, take_along_axis on 16 MiB of floats along the last axis",
             strategies: ["prefetched", "not prefetched"],
             sizes: 1 << 10..=256 << 10,
             short: 1 << 10,
@@ -191,7 +191,7 @@ pub(crate) fn all() -> Vec<Case> {
         Case {
             threshold: &tuning::TILE,
             what: "bytes of 32 lanes of floats, sums along the first axis of 1024 lanes",
-            strategies: ["in a tile", "where they lie"],
+            strategies: ["in a tile", "in place"],
             sizes: 64 << 10..=4 << 20,
             short: 64 << 10,
             level: None,
@@ -206,7 +206,7 @@ pub(crate) fn all() -> Vec<Case> {
         Case {
             threshold: &tuning::WIDE_TOOTH,
             what: "bytes of a row, every other row of 16 MiB is overwritten",
-            strategies: ["interleaved", "parts of their own"],
+            strategies: ["interleaved", "separate parts"],
             sizes: 32..=4 << 10,
             short: 32,
             level: None,
@@ -217,8 +217,8 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::SHORT_RUN,
-            what: "bytes of the middle half of rows, 16 MiB are overwritten",
-            strategies: ["over a copy", "beside the rest"],
+            what: "bytes of half a row, the middle half of each row of 16 MiB is overwritten",
+            strategies: ["over a copy", "side by side"],
             sizes: 64..=8 << 10,
             short: 64,
             level: None,
@@ -229,8 +229,8 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::SMALL_REGION,
-            what: "elements for one of a region, 256 KiB of floats in rows of 4 KiB",
-            strategies: ["beside the rest", "over a copy"],
+            what: "elements per element of the region, 256 KiB of floats in rows of 4 KiB",
+            strategies: ["side by side", "over a copy"],
             sizes: 2..=512,
             short: 4,
             level: None,
@@ -238,8 +238,8 @@ pub(crate) fn all() -> Vec<Case> {
         },
         Case {
             threshold: &tuning::COPIED_WHOLE,
-            what: "bytes of floats in rows of 4 KiB, of which 64 bytes each are overwritten",
-            strategies: ["over a copy", "beside the rest"],
+            what: "bytes of floats in rows of 4 KiB, 64 bytes of each row are overwritten",
+            strategies: ["over a copy", "side by side"],
             sizes: 16 << 10..=8 << 20,
             short: 32 << 10,
             level: None,

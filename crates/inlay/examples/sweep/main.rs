@@ -1,6 +1,7 @@
-//! Shows for each threshold of the CPU's kernels where its two strategies cross on this machine.
+//! Shows for each threshold of the CPU kernels at which size its two strategies are equally fast.
 //!
-//! `make sweep`, or `make sweep ONLY=dense` for one of them. `--short` measures little, for tests.
+//! Run `make sweep`, or `make sweep ONLY=dense` for one threshold. `--short` is for tests and
+//! measures only a few sizes for a short time.
 
 mod cases;
 mod measure;

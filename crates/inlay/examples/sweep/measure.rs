@@ -1,4 +1,5 @@
-//! Measures two strategies over sizes, and says where they cross.
+//! Measures two strategies over a range of sizes, and finds the size at which they are equally
+//! fast.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -6,38 +7,39 @@ use std::time::{Duration, Instant};
 use inlay_cpu::arch::{self, Level};
 use inlay_cpu::tuning::Threshold;
 
-/// How one threshold is swept.
+/// The measurement of one threshold.
 pub(crate) struct Case {
-    /// The threshold.
+    /// The threshold to measure.
     pub(crate) threshold: &'static Threshold,
-    /// What is called, and what a size counts.
+    /// The unit of a size, and the call, for the heading of the table.
     pub(crate) what: &'static str,
-    /// The strategy up to the threshold, and the one above it.
+    /// The names of the strategies: up to the threshold, and above it.
     pub(crate) strategies: [&'static str; 2],
-    /// From one size to the next the sizes double.
+    /// The smallest and the largest size. Each size is twice the previous one.
     pub(crate) sizes: std::ops::RangeInclusive<usize>,
-    /// The largest size in short form.
+    /// The largest size with `--short`.
     pub(crate) short: usize,
-    /// The level of instructions whose code has the threshold, where that is not every level.
+    /// The instruction level to force, if the threshold does not matter at every level.
     pub(crate) level: Option<Level>,
     /// Makes the call for a size.
     pub(crate) call: fn(usize) -> Box<dyn Fn()>,
 }
 
-/// The times of both strategies at a size: the lower quartile of all, which other processes disturb little.
+/// The times of both strategies at a size. Each is the lower quartile of all timings, because other
+/// processes disturb it little.
 struct Point {
     size: usize,
     times: [Duration; 2],
 }
 
 impl Point {
-    /// The time of the second strategy by that of the first.
+    /// The time of the second strategy divided by that of the first.
     fn ratio(&self) -> f64 {
         self.times[1].as_secs_f64() / self.times[0].as_secs_f64()
     }
 }
 
-/// Sweeps a threshold for about `time` a size, and gives a table.
+/// Measures a threshold for about `time` per size, and returns a table.
 pub(crate) fn sweep(case: &Case, time: Duration, short: bool) -> String {
     let _forced = case.level.map(arch::force);
     let last = if short { case.short } else { *case.sizes.end() };
@@ -49,14 +51,14 @@ pub(crate) fn sweep(case: &Case, time: Duration, short: bool) -> String {
     table(case, &points.collect::<Vec<_>>())
 }
 
-/// Calls with one strategy and the other in turn, so that what else the machine does hits both.
+/// Times both strategies in alternation, so that other load on the machine affects both.
 fn times(threshold: &'static Threshold, call: &dyn Fn(), time: Duration) -> [Duration; 2] {
     let mut times = [vec![], vec![]];
     let start = Instant::now();
     while times[0].len() < 3 || start.elapsed() < time {
         for (strategy, times) in times.iter_mut().enumerate() {
             let _changed = threshold.set(if strategy == 0 { usize::MAX } else { 1 });
-            // Short calls are timed several at a time, or the clock would show.
+            // Short calls are timed several at a time, because reading the clock takes time, too.
             let mut calls = 0;
             let start = Instant::now();
             while calls == 0 || start.elapsed() < Duration::from_micros(20) {
@@ -86,13 +88,13 @@ fn table(case: &Case, points: &[Point]) -> String {
     text
 }
 
-/// Between which sizes the ratio passes 1 for the last time.
+/// Describes the last crossing: the size at which the ratio passes 1 for the last time.
 fn crossing(case: &Case, points: &[Point]) -> String {
     let faster = |point: &Point| point.ratio() < 1.0;
     let last = points.windows(2).rev().find(|pair| faster(&pair[0]) != faster(&pair[1]));
     match (last, points.last()) {
         (Some([a, b]), _) => {
-            // Straight between both, in logarithms.
+            // Interpolates linearly between the two points, in logarithms of size and ratio.
             let (from, to) = (a.ratio().ln(), b.ratio().ln());
             let at = a.size as f64 * (b.size as f64 / a.size as f64).powf(from / (from - to));
             format!("they cross at {}", readable(at as usize))
@@ -104,7 +106,7 @@ fn crossing(case: &Case, points: &[Point]) -> String {
     }
 }
 
-/// How much the choice of the threshold costs where it costs most.
+/// Describes the largest loss: the size at which the threshold's choice is worst.
 fn verdict(points: &[Point], now: usize) -> String {
     let cost = |point: &&Point| {
         let ratio = point.ratio();
@@ -120,7 +122,7 @@ fn verdict(points: &[Point], now: usize) -> String {
     }
 }
 
-/// A number with a binary unit where that is exact or large.
+/// Formats a number, with the binary unit K or M if it is large.
 fn readable(number: usize) -> String {
     match number {
         _ if number >= 1 << 20 => format!("{:.1}M", number as f64 / f64::from(1 << 20)),

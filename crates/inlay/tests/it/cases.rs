@@ -1,5 +1,5 @@
-//! The cases of `testdata/` on the Rust library: out of place, in place, and with inputs in several
-//! memory layouts.
+//! Runs the cases of `testdata/` with the Rust library: out of place, in place, and with inputs in
+//! several memory layouts.
 
 use inlay::{Program, Tensor, current_device};
 
@@ -8,10 +8,10 @@ use crate::support::case::{self, Case, Expect, load};
 use crate::support::device::also_on_gpu;
 use crate::support::run::run;
 
-/// Checks the files whose number leaves `rest` by [`SHARDS`].
+/// Checks the files whose number modulo [`SHARDS`] is `rest`.
 fn check_files(rest: usize) {
     let files = case::files();
-    assert!(files.len() > SHARDS, "the files are found");
+    assert!(files.len() > SHARDS, "too few case files were found");
     files.iter().skip(rest).step_by(SHARDS).for_each(|file| check(file));
 }
 
@@ -58,7 +58,7 @@ fn check_case(case: &Case, layout: usize, in_place: bool) {
         (Expect::Error { .. }, Ok(got)) => panic!("{name}: no error but {got:?}"),
         (Expect::Value(_), Err(error)) => panic!("{name}: {error}"),
     }
-    // Only the target of a successful in-place call is written.
+    // Only the target of a successful in-place call may change.
     let succeeds = matches!(case.expect, Expect::Value(_));
     let written = usize::from(succeeds && (in_place || case.op == "setitem"));
     for ((arg, tensor), before) in tensors.iter().zip(before).skip(written) {
@@ -67,8 +67,8 @@ fn check_case(case: &Case, layout: usize, in_place: bool) {
     }
 }
 
-/// The case as a program with declared or `open` sizes. It gives the same result or the same error,
-/// either when the program is built or when it runs.
+/// Runs the case as a program with known or unknown (`open`) sizes. It must give the same result or
+/// the same error, either when the program is built or when it runs.
 fn check_static(case: &Case, open: bool, in_place: bool) {
     let name = format!("{} as a program, open sizes: {open}, in place: {in_place}", case.name);
     let tensors = case.tensors(0);
@@ -97,7 +97,7 @@ fn check_static(case: &Case, open: bool, in_place: bool) {
             let text = error.to_string();
             assert_eq!(format!("{:?}Error", error.kind()), *kind, "{name}: {text}");
             for word in contains {
-                // At build time a message has `?` for an open size, so numbers may be missing.
+                // At build time a message has `?` for an unknown size, so numbers may be missing.
                 let told = !text.contains('?') || !word.contains(|c: char| c.is_ascii_digit());
                 assert!(!told || text.contains(word.as_str()), "{name}: {text:?} lacks {word:?}");
             }
@@ -107,7 +107,7 @@ fn check_static(case: &Case, open: bool, in_place: bool) {
     }
 }
 
-/// The file of a test. One name is a Rust keyword.
+/// The number of tests into which the case files are divided, so that they run in parallel.
 const SHARDS: usize = 8;
 
 macro_rules! shards {

@@ -1,4 +1,4 @@
-//! Programs: dropped, merged and folded nodes, writes in place, and traced functions.
+//! Tests of programs: dropped, merged and constant nodes, in-place writes, and traced functions.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -55,12 +55,12 @@ fn values_that_are_still_read_are_not_written() {
     let view = base.index(&[Item::Slice(Slice::new(2, None, 1))]).unwrap();
     let written = base.slice_scatter(&zeros, &first(2)).unwrap();
     let again = written.slice_scatter(&view, &first(2)).unwrap();
-    // `view` reads `base` after the first write, so that write copies. The second does not.
+    // `view` reads `base` after the first write, so the first write copies. The second does not.
     let plan = program.plan(&[&again], false).unwrap();
     assert_eq!(plan.copies_saved(), 1);
     let got = plan.run(&[("x", &floats(&[1.0, 2.0, 3.0, 4.0]))]).unwrap();
     assert_eq!(got[0].to_vec::<f32>().unwrap(), [6.0, 8.0, 6.0, 8.0]);
-    // A fetched value counts as read.
+    // Fetching a value counts as reading it.
     let plan = program.plan(&[&written, &again], false).unwrap();
     assert_eq!(plan.copies_saved(), 0);
     let got = plan.run(&[("x", &floats(&[1.0, 2.0, 3.0, 4.0]))]).unwrap();
@@ -146,7 +146,7 @@ fn a_function_is_traced_once_for_dtypes_and_ranks() {
     double.call(&[&Tensor::ones(&[2], DType::F64).unwrap()]).unwrap();
     double.call(&[&Tensor::ones(&[2, 2], DType::F32).unwrap()]).unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), 3);
-    // For a gradient the function itself is called.
+    // If a gradient is recorded, the function itself is called.
     let x = floats(&[3.0]).with_gradient().unwrap();
     double.call(&[&x]).unwrap()[0].backward(None, false).unwrap();
     assert_eq!(x.grad().unwrap().to_vec::<f32>().unwrap(), [2.0]);
@@ -171,7 +171,7 @@ fn a_function_that_needs_a_size_is_traced_for_each_set_of_sizes() {
         let got = add.call(&[&x, index, &update]).unwrap();
         assert_eq!(got[0].to_vec::<f32>().unwrap(), want);
     }
-    // One call with open sizes, and one for each of two sets of sizes.
+    // The function was called once with unknown sizes, and once for each of two sets of sizes.
     assert_eq!(calls.load(Ordering::Relaxed), 3);
 }
 

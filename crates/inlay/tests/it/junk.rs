@@ -1,4 +1,4 @@
-//! Calls with random arguments: each gives a result or an error, and a failed write changes
+//! Calls with random arguments. Each must give a result or an error, and a failed write must change
 //! nothing.
 
 use inlay::{
@@ -53,7 +53,7 @@ fn reduce(rng: &mut Rng) -> Reduce {
     *rng.pick(&[Reduce::Sum, Reduce::Mul, Reduce::Mean, Reduce::Amax, Reduce::Amin])
 }
 
-/// A write in place with random operands.
+/// An in-place write with random operands.
 fn write(rng: &mut Rng, x: &Tensor) -> Result<()> {
     let (a, b) = (tensor(rng), tensor(rng));
     match rng.below(9) {

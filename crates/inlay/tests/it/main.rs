@@ -1,5 +1,5 @@
-//! All integration tests, as one binary that is linked once.
-#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+//! All integration tests. They are one binary, so that only one is linked.
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod cases;
 #[cfg(feature = "gpu")]

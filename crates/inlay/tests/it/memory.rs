@@ -1,5 +1,5 @@
-//! Writes and memory: a failed write changes nothing, overlapping inputs act as copies, and writes
-//! of several threads do not mix.
+//! Tests of writes and memory: a failed write changes nothing, overlapping inputs act like copies,
+//! and writes of several threads don't interleave.
 
 use inlay::{
     DType, DiagonalScatter, Error, Item, PutAlongAxis, Reduce, Result, Scatter, SelectScatter,
@@ -19,7 +19,7 @@ fn all_true(shape: &[usize]) -> Tensor {
     Tensor::full(shape, true, DType::Bool).unwrap()
 }
 
-/// All in-place operations that write a source of the target's shape into a matrix.
+/// In-place operations that write a source of the target's shape into a matrix.
 const WRITES: [(&str, Write); 9] = [
     ("scatter", |x, y| {
         let back: Vec<i64> = (0..x.shape()[0] as i64).rev().collect();
@@ -54,7 +54,7 @@ const WRITES: [(&str, Write); 9] = [
     ("setitem", |x, y| x.assign(&[Item::Slice(Slice::new(None, None, -1))], y)),
 ];
 
-/// Pairs of a target and a source of one shape: overlapping parts of a matrix.
+/// Pairs of a target and a source of the same shape that are overlapping parts of a matrix.
 fn overlaps(whole: &Tensor) -> Vec<(Tensor, Tensor)> {
     let rows = |slice| whole.slice(&SliceScatter::new(0, slice)).unwrap();
     let cols = |slice| whole.slice(&SliceScatter::new(1, slice)).unwrap();
@@ -116,7 +116,8 @@ fn read_only_targets_are_refused() {
     for (name, write) in WRITES {
         let layout = inlay::Layout::contiguous("test", &[3, 3], 1).unwrap();
         let ptr = std::ptr::NonNull::from(&BYTES).cast();
-        // SAFETY: static bytes live for ever, and nobody may write them.
+        // SAFETY: the bytes are static and initialized. The tensor is read-only, so nothing writes
+        // them.
         let target =
             unsafe { Tensor::from_foreign(ptr, 9, layout, DType::U8, false, Box::new(())) }
                 .unwrap();
@@ -155,7 +156,10 @@ fn writes_from_many_threads_come_one_at_a_time() {
                 for _ in 0..50 {
                     x.scatter_(&index, &ones, how).unwrap();
                     let seen = x.to_vec::<i64>().unwrap();
-                    assert!(seen.iter().all(|value| *value == seen[0]), "a write half done");
+                    assert!(
+                        seen.iter().all(|value| *value == seen[0]),
+                        "a partial write is visible"
+                    );
                 }
             });
         }

@@ -1,4 +1,4 @@
-//! `make sweep` in short form.
+//! Tests `make sweep` with few sizes and short timings.
 
 #[path = "../../examples/sweep/cases.rs"]
 mod cases;
@@ -11,7 +11,7 @@ use inlay_cpu::tuning;
 
 #[test]
 fn every_threshold_has_a_sweep_that_runs() {
-    // No other test may change thresholds meanwhile.
+    // The guard keeps other tests from changing thresholds in the meantime.
     let _released = crate::support::tuning::released();
     let cases = cases::all();
     for threshold in tuning::ALL {

@@ -16,7 +16,7 @@ import inlay
 UNSIGNED = ["uint16", "uint32", "uint64"]  # Paddle imports and exports them, but has no operations
 KNOWN = [name for name in DTYPES if name not in UNSIGNED]
 
-# The dtypes that Paddle supports; the test of dtypes shows that it supports no other.
+# The dtypes that Paddle supports. The test of dtypes shows that it supports no others.
 LARGE = ["int32", "int64", "float32", "float64"]
 TAKES = {
     "slice_scatter": KNOWN,
@@ -57,7 +57,7 @@ def to_numpy(tensor: paddle.Tensor) -> np.ndarray:
 
 
 def laid(rng: np.random.Generator, array: np.ndarray) -> paddle.Tensor:
-    """The array's elements in Paddle's memory, in any order of axes and with gaps."""
+    """A Paddle tensor with the array's elements, with any order of axes and with gaps."""
     if array.size == 0:
         return to_paddle(array)
     order = rng.permutation(array.ndim)
@@ -82,7 +82,7 @@ def shared(*tensors: paddle.Tensor) -> list[inlay.Tensor]:
 def full_shapes(
     rng: np.random.Generator, least: int = 0, each: int = 3
 ) -> Iterator[tuple[int, ...]]:
-    """Shapes of every rank, none with an axis of size 0: on those Paddle may crash."""
+    """Shapes of every rank. None has an axis of size 0, because Paddle may crash on it."""
     return (tuple(max(size, 1) for size in shape) for shape in shapes(rng, least, each))
 
 

@@ -1,4 +1,4 @@
-"""Where Paddle differs by choice."""
+"""Cases in which Inlay differs from Paddle by design."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .support import KNOWN, TAKES, shared, to_numpy, to_paddle
 
 
 def test_a_sum_of_negative_zeros_keeps_its_sign() -> None:
-    # Paddle's scatter starts from 0.0, and 0.0 + -0.0 is 0.0. Its put_along_axis starts from the
-    # first update, as Inlay does.
+    # Paddle's scatter starts with 0.0, and 0.0 + -0.0 is 0.0. Its put_along_axis starts with the
+    # first update, like Inlay.
     x, index, zero = to_paddle([1.0]), to_paddle([0]), to_paddle([-0.0])
     theirs = paddle.scatter(x, index, zero, overwrite=False)
     assert math.copysign(1, theirs.item()) == 1
@@ -43,7 +43,7 @@ def test_among_equal_zeros_the_first_stays_in_both(reduce) -> None:
 
 
 def test_x_is_not_stretched_to_the_mask() -> None:
-    # Paddle broadcasts x to a larger mask, as PyTorch does.
+    # Paddle broadcasts x to a larger mask, like PyTorch.
     x, mask, source = paddle.zeros([3]), paddle.ones([2, 3], "bool"), paddle.arange(6.0)
     assert paddle.masked_scatter(x, mask, source).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert paddle.masked_fill(x, mask, 1.0).tolist() == [[1] * 3] * 2
@@ -59,7 +59,7 @@ def test_x_is_not_stretched_to_the_mask() -> None:
 
 
 def test_values_are_not_stretched_to_the_slice() -> None:
-    # Paddle broadcasts the values that are written into a slice, as an assignment would.
+    # Paddle broadcasts the values that are written into a slice, like an assignment.
     x, one, row = paddle.zeros([2, 3]), paddle.ones([1, 1]), paddle.ones([3])
     for values in (one, row):
         assert paddle.slice_scatter(x, values, [0], [0], [2], [1]).tolist() == [[1] * 3] * 2
@@ -68,7 +68,7 @@ def test_values_are_not_stretched_to_the_slice() -> None:
 
 
 def test_numbers_that_the_dtype_can_not_hold_are_refused() -> None:
-    # Paddle truncates a fraction and wraps a number that is out of range, without a warning.
+    # Paddle truncates fractions and wraps numbers that are out of range, without a warning.
     x, mask, index = paddle.zeros([2], "int8"), to_paddle([True, False]), to_paddle([0])
     assert paddle.masked_fill(x, mask, 1.5).tolist() == [1, 0]
     assert paddle.masked_fill(x, mask, 300).tolist() == [44, 0]
@@ -83,7 +83,7 @@ def test_numbers_that_the_dtype_can_not_hold_are_refused() -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS[:4])
 def test_every_integer_dtype_is_an_index(dtype) -> None:
-    # Paddle takes int32 and int64 only. (A uint16 that NumPy gives it, it takes for a bfloat16.)
+    # Paddle accepts only int32 and int64. It interprets a uint16 array from NumPy as bfloat16.
     index = to_paddle([1], dtype)
     x, one = paddle.zeros([3]), paddle.ones([1])
     for call in (
@@ -132,7 +132,7 @@ def refusals(x: paddle.Tensor) -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.parametrize("dtype", KNOWN)
 def test_every_operation_takes_every_dtype(dtype) -> None:
-    # Many operations are missing for these dtypes in Paddle on the CPU.
+    # Paddle lacks many operations for these dtypes on the CPU.
     x = to_paddle([[1, 0], [0, 1]], dtype)
     for name, call in refusals(x).items():
         if dtype in TAKES[name]:
@@ -193,7 +193,7 @@ def test_zero_size_dimensions() -> None:
 
 
 def test_rank_0() -> None:
-    # Both ask for an axis to write along, and take a mask of rank 0.
+    # Both need an axis to write along, and both accept a mask of rank 0.
     x, index, one = paddle.zeros([]), to_paddle([0]), paddle.ones([1])
     with pytest.raises(ValueError, match="shape"):
         paddle.scatter(x, index, one)

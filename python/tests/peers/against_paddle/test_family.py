@@ -29,9 +29,9 @@ def small(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
 def broadcast_arguments(
     rng: np.random.Generator, shape: tuple[int, ...]
 ) -> tuple[int, np.ndarray, tuple[int, ...]]:
-    """An axis, an index that broadcasts to x off it, and a shape that broadcasts to the index's."""
+    """An axis, an index that broadcasts to x on other axes, and a shape that broadcasts to it."""
     axis = any_axis(rng, len(shape))
-    # No longer than x: see the test of a long index.
+    # The index is not longer than x. See the test of a long index.
     count = int(rng.integers(1, shape[axis] + 1))
     thin = replaced(tuple(1 if rng.random() < 0.3 else n for n in shape), axis, count)
     index = rng.integers(-shape[axis], shape[axis], thin)
@@ -42,7 +42,7 @@ def broadcast_arguments(
 def exact_arguments(
     rng: np.random.Generator, shape: tuple[int, ...]
 ) -> tuple[int, np.ndarray, tuple[int, ...]]:
-    """An axis, an index no larger than x off it, and a shape no smaller than the index's."""
+    """An axis, an index not larger than x on other axes, and a shape not smaller than the index."""
     axis = any_axis(rng, len(shape))
     named = tuple(int(rng.integers(1, n + 1)) for n in shape)
     named = replaced(named, axis, rng.integers(1, min(2 * shape[axis], 8) + 1))

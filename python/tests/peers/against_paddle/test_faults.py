@@ -1,4 +1,4 @@
-"""Where Paddle is wrong."""
+"""Cases in which Paddle is wrong."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .support import shared, to_paddle
 
 
 def in_a_larger_array(values: list[float]) -> tuple[np.ndarray, paddle.Tensor, inlay.Tensor]:
-    """An array of zeros, and its middle, which holds the values, as seen by Paddle and by Inlay."""
+    """An array of zeros, and its middle part with the values, as a Paddle and an Inlay tensor."""
     array = np.zeros(len(values) + 8, "f4")
     array[4:-4] = values
     ours = inlay.from_numpy(array[4:-4])
@@ -28,15 +28,15 @@ def in_a_larger_array(values: list[float]) -> tuple[np.ndarray, paddle.Tensor, i
 
 
 def test_masked_scatter_does_not_read_past_a_short_source() -> None:
-    # Paddle compares the number of true places less one with the size of the source, so it lets a
-    # source pass that lacks one element, and reads the memory behind it.
+    # Paddle compares the number of true places minus one with the size of the source. So it accepts
+    # a source that is one element too short, and reads past its memory.
     array, source, our_source = in_a_larger_array([1.0, 2.0, 3.0])
     array[-4] = 777
     x, mask = paddle.zeros([4]), to_paddle([True] * 4)
     assert paddle.masked_scatter(x, mask, source).tolist() == [1, 2, 3, 777]
     with pytest.raises(ValueError, match="source has 3 elements, mask selects 4"):
         inlay.masked_scatter(*shared(x, mask), our_source)
-    # A source that lacks two is refused by both.
+    # Both reject a source that is two elements too short.
     with pytest.raises(AssertionError, match="mask true nums is 3, value size is 2"):
         paddle.masked_scatter(x, mask, to_paddle([1.0, 2.0]))
 
@@ -44,7 +44,7 @@ def test_masked_scatter_does_not_read_past_a_short_source() -> None:
 @pytest.mark.parametrize("bad", [5, -6])
 @pytest.mark.parametrize("name", ["index_fill_", "index_put_", "setitem"])
 def test_nothing_is_written_outside_of_x(name, bad) -> None:
-    # Paddle does not check the index of these, and writes wherever it points.
+    # Paddle does not check the index of these operations, and writes to any address.
     array, x, ours = in_a_larger_array([0.0] * 4)
     index, two = to_paddle([0, bad]), to_paddle([9.0, 9.0])
     their_calls = {
@@ -75,19 +75,19 @@ def test_nothing_is_read_outside_of_x() -> None:
 
 
 CRASHES = {
-    # A mask that selects nothing reads the first element of an empty source anyway.
+    # Even if the mask selects nothing, Paddle reads the first element of an empty source.
     "empty source": (
         'paddle.masked_scatter(paddle.zeros([3]), paddle.zeros([3], "bool"), paddle.zeros([0]))',
         lambda: inlay.masked_scatter(inlay.zeros([3]), [False] * 3, inlay.zeros([0])),
         [0, 0, 0],
     ),
-    # The position in a matrix is computed from the number of matrices, which is 0.
+    # Paddle computes the position in a matrix from the number of matrices, which is 0.
     "no matrices": (
         "paddle.diagonal_scatter(paddle.zeros([2, 0, 3, 3]), paddle.zeros([2, 0, 3]), 0, 2, 3)",
         lambda: inlay.diagonal_scatter(inlay.zeros([2, 0, 3, 3]), inlay.zeros([2, 0, 3]), 0, 2, 3),
         [[], []],
     ),
-    # A negative axis is not counted from the end, but looked up before the beginning.
+    # Paddle does not count a negative axis from the end, but reads before the beginning.
     "negative axis": (
         "paddle.slice_scatter(paddle.zeros([1, 2]), paddle.ones([1, 1]), [-1], [0], [1], [1])",
         lambda: inlay.slice_scatter(inlay.zeros([1, 2]), inlay.ones([1, 1]), -1, 0, 1),
@@ -107,8 +107,8 @@ def test_nothing_crashes(name) -> None:
 
 
 def test_values_of_another_dtype_are_refused() -> None:
-    # Paddle's diagonal_scatter takes the bits of other values for those of x's dtype (and reads
-    # past them if they are shorter). slice_scatter and select_scatter cast, the others refuse.
+    # Paddle's diagonal_scatter interprets the bits of other dtypes as x's dtype, and reads past the
+    # memory if the elements are smaller. slice_scatter and select_scatter cast. The others raise.
     x, integers = paddle.zeros([2, 2]), to_paddle([1, 2], "int32")
     theirs = paddle.diagonal_scatter(x, integers)
     as_floats = np.array([1, 2], "i4").view("f4")
@@ -140,7 +140,7 @@ def test_values_of_another_dtype_are_refused() -> None:
 
 
 def test_nan_is_the_maximum_and_the_minimum() -> None:
-    # Paddle compares, and every comparison with NaN is false, so NaN is dropped unless x has it.
+    # Paddle compares, and every comparison with NaN is false, so NaN is lost unless x has it.
     index = to_paddle([0, 0])
     for old, updates, theirs in (
         (0.0, [math.nan, 1.0], {"amax": 1.0, "amin": 0.0}),
@@ -175,8 +175,8 @@ def test_integer_means_round_down_in_both() -> None:
 
 
 def test_a_long_index_is_stretched_too() -> None:
-    # Paddle gives up broadcasting without a word if the index is longer than x along the axis, and
-    # writes to the first row alone.
+    # If the index is longer than x along the axis, Paddle silently does not broadcast, and writes
+    # only to the first row.
     x, index, values = paddle.zeros([2, 3]), to_paddle([[0, 1, 2, 0]]), to_paddle([[1.0, 2, 3, 4]])
     theirs = paddle.put_along_axis(x, index, values, 1, "add")
     assert theirs.tolist() == [[5, 2, 3], [0, 0, 0]]
@@ -188,7 +188,7 @@ def test_a_long_index_is_stretched_too() -> None:
 
 
 def test_a_matrix_without_rows_has_no_triangle() -> None:
-    # Paddle counts a row that does not exist.
+    # Paddle counts a row that is not there.
     assert paddle.tril_indices(0, 3, 5).tolist() == [[0, 0, 0], [0, 1, 2]]
     with pytest.raises(RuntimeError, match="PreconditionNotMet"):
         paddle.triu_indices(0, 3, 5)
@@ -197,8 +197,8 @@ def test_a_matrix_without_rows_has_no_triangle() -> None:
 
 
 def test_offsets_past_the_edge() -> None:
-    # Paddle's diagonal has a negative length then, so that no source fits. Its triangles take an
-    # offset of 32 bits, and no other dtypes than int32 and int64.
+    # In Paddle, such a diagonal has a negative length, so that no source fits. Its triangles accept
+    # only offsets of 32 bits and the dtypes int32 and int64.
     x, none = paddle.zeros([2, 3]), paddle.zeros([0])
     for offset, length in ((7, -4), (-7, -5)):
         with pytest.raises(AssertionError, match=rf"\[{length}\]"):
@@ -214,7 +214,7 @@ def test_offsets_past_the_edge() -> None:
 
 
 def test_an_empty_slice_takes_an_empty_source() -> None:
-    # Paddle makes the empty slice one element long, so an empty source does not broadcast to it.
+    # In Paddle, the empty slice has one element, so an empty source does not broadcast to it.
     x, none = paddle.zeros([4]), paddle.zeros([0])
     with pytest.raises(ValueError, match="expand"):
         paddle.slice_scatter(x, none, [0], [2], [2], [1])
@@ -222,7 +222,7 @@ def test_an_empty_slice_takes_an_empty_source() -> None:
 
 
 def test_a_row_out_of_range_is_refused() -> None:
-    # Paddle writes to an empty slice: nothing is written, and there is no error.
+    # For an empty slice, Paddle writes nothing and raises no error.
     x, row = paddle.zeros([2, 3]), paddle.ones([3])
     assert paddle.select_scatter(x, row, 0, 5).tolist() == [[0] * 3] * 2
     with pytest.raises(IndexError, match=r"index is 5, .*axis 0 of size 2"):
@@ -231,7 +231,7 @@ def test_a_row_out_of_range_is_refused() -> None:
 
 def test_a_call_that_fails_has_written_nothing() -> None:
     # Paddle checks each index just before it is used, so the first two writes are done when the
-    # third fails. (index_add_ checks them all first.)
+    # third one fails. Only index_add_ checks all of them first.
     bad, updates = to_paddle([0, 1, 7]), to_paddle([5.0, 6.0, 7.0])
     for their_call, our_call, left in (
         (
@@ -270,7 +270,7 @@ def test_a_call_that_fails_has_written_nothing() -> None:
 
 
 def test_overlapping_sources_are_read_as_if_copied() -> None:
-    # Paddle's scatter_ reads what it has written.
+    # Paddle's scatter_ reads elements that it has already overwritten.
     later = to_paddle([1, 2, 3, 4])
     x = paddle.arange(5.0)
     assert paddle.scatter_(x, later, x[:-1]).tolist() == [0, 0, 0, 0, 0]
@@ -280,8 +280,8 @@ def test_overlapping_sources_are_read_as_if_copied() -> None:
 
 
 def test_float16_is_summed_in_float32() -> None:
-    # Paddle's index_add rounds after each step, and gets stuck where 1 is half of the last place.
-    # Its scatter and put_along_axis have no 16-bit floats.
+    # Paddle's index_add rounds after each step, so its sum stops growing when 1 is half a unit in
+    # the last place. Its scatter and put_along_axis have no 16-bit floats.
     x, ones = paddle.zeros([1], "float16"), paddle.ones([4096], "float16")
     index = paddle.zeros([4096], "int64")
     assert paddle.index_add(x, index, 0, ones).item() == 2048

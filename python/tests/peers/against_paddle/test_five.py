@@ -1,4 +1,4 @@
-"""The five against Paddle."""
+"""The five main operations against Paddle."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def test_diagonals(rng, agree, dtype) -> None:
     for shape in full_shapes(rng, least=2):
         x = bits(rng, dtype, shape)
         axis1, axis2 = rng.permutation(x.ndim)[:2].tolist()
-        # Outside of the matrix Paddle expects a negative length, which has a separate test.
+        # For a diagonal outside of the matrix, Paddle expects a negative length. This has a
+        # separate test.
         offset = int(rng.integers(-shape[axis1], shape[axis2] + 1))
         attrs = {"offset": offset, "axis1": axis1 - x.ndim, "axis2": axis2}
         theirs = paddle.diagonal(to_paddle(x), offset, axis1, axis2)
@@ -64,7 +65,7 @@ def test_masked_scatter(rng, agree, dtype) -> None:
         x = bits(rng, dtype, shape)
         mask = np.array(rng.random(thinner(rng, shape)) < rng.choice([0.0, 0.3, 0.7, 1.0]))
         count = np.count_nonzero(np.broadcast_to(mask, shape))
-        # The source is never empty, which has a separate test.
+        # The source is never empty. An empty source has a separate test.
         source = bits(rng, dtype, (max(count, 1) + int(rng.integers(0, 3)),))
         theirs = paddle.masked_scatter(*map(to_paddle, (x, mask, source)))
         agree("masked_scatter", [x, mask, source], theirs, twin=True)
@@ -99,7 +100,7 @@ def test_scatter(rng, agree, dtype) -> None:
 
 
 def test_scatter_sums_the_updates_alone_by_default_in_both() -> None:
-    # Paddle zeroes the rows that the index names, and adds: Inlay's include_self=False.
+    # Paddle sets the rows that the index names to zero, and adds. This is include_self=False.
     x, index, updates = to_paddle([100.0, 100.0]), to_paddle([0, 0]), to_paddle([1.0, 2.0])
     theirs = paddle.scatter(x, index, updates, overwrite=False)
     assert theirs.tolist() == [3, 100]

@@ -72,15 +72,16 @@ def test_each_side_keeps_the_memory_alive(dtype) -> None:
 
 
 def test_uint16_from_numpy_is_bfloat16_in_paddle() -> None:
-    # Paddle kept its bfloat16 in NumPy's uint16 before there was one. DLPack says which it is.
+    # Paddle has stored bfloat16 in NumPy's uint16. With DLPack, the dtype is unambiguous.
     array = np.array([16256], "u2")  # the bits of 1.0
     assert inlay.from_dlpack(paddle.to_tensor(array)).tolist() == [1.0]
     assert inlay.from_dlpack(paddle.from_dlpack(inlay.from_numpy(array))).tolist() == [16256]
 
 
 def test_memory_that_runs_backwards() -> None:
-    # Paddle imports and exports negative strides, but computes the size of a result from them:
-    # "Fail to alloc memory of 18446744073709551612 size" at best, so nothing is asked of it here.
+    # Paddle imports and exports negative strides, but computes the size of a result from them. At
+    # best it fails with "Fail to alloc memory of 18446744073709551612 size". So this test makes no
+    # Paddle call on them.
     array = np.arange(3, dtype="f4")[::-1]
     theirs = paddle.from_dlpack(inlay.from_numpy(array))
     assert inlay.from_dlpack(theirs).tolist() == [2, 1, 0]
@@ -89,7 +90,7 @@ def test_memory_that_runs_backwards() -> None:
 
 
 def test_read_only_memory() -> None:
-    # Paddle has no read-only tensors. It imports the memory without the flag; Inlay keeps the flag.
+    # Paddle has no read-only tensors and ignores the flag on import. Inlay keeps the flag.
     array = np.zeros(2)
     array.flags.writeable = False
     ours = inlay.from_numpy(array)

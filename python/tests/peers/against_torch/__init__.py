@@ -1,5 +1,6 @@
 """Inlay against the real PyTorch, memory shared through DLPack.
 
-Results agree bit for bit. Where PyTorch is wrong or differs by choice, a test of its own shows what
-each of them does and says why, so that it fails when PyTorch changes.
+Results must agree bit by bit. If PyTorch is wrong or differs by design, a separate test shows the
+results of both and gives the reason, so that it fails when PyTorch changes. Comments on differences
+by design start with "By choice".
 """

@@ -11,7 +11,7 @@ import torch
 from arguments import numbers, without_negative_zeros
 from naive import COMPLEXES, DTYPES, INTEGERS
 
-UNSIGNED = ["uint16", "uint32", "uint64"]  # PyTorch has them, but few operations take them
+UNSIGNED = ["uint16", "uint32", "uint64"]  # PyTorch has them, but few operations accept them
 SHORT_FLOATS = ["float16", "bfloat16"]
 OTHERS = [name for name in DTYPES if name not in UNSIGNED]
 WELL_SUMMED = [name for name in OTHERS if name not in SHORT_FLOATS]
@@ -44,7 +44,7 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
 
 
 def laid(rng: np.random.Generator, tensor: torch.Tensor) -> torch.Tensor:
-    """The same elements with another layout: any order of axes, and gaps; no negative strides."""
+    """The same elements with any order of axes and with gaps, but without negative strides."""
     order = rng.permutation(tensor.ndim).tolist()
     steps = rng.integers(1, 3, tensor.ndim).tolist()
     wide = [tensor.shape[axis] * steps[axis] for axis in order]
@@ -76,7 +76,7 @@ def t(values: Any, dtype: Any = None) -> torch.Tensor:
 
 
 def disguised(rng: np.random.Generator, index: torch.Tensor, size: int) -> torch.Tensor:
-    """The same positions in any dtype, some from the end. PyTorch supports neither."""
+    """The same positions in any dtype, some of them negative. PyTorch supports neither."""
     dtype = str(rng.choice(INTEGERS))
     positions = to_numpy(index)
     if DTYPES[dtype].kind == "i":

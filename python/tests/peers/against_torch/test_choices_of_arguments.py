@@ -1,4 +1,4 @@
-"""Where PyTorch differs by choice in what it takes: shapes, dtypes, steps, offsets, casts."""
+"""Arguments that PyTorch treats differently by design: shapes, dtypes, steps, offsets, casts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .support import UNSIGNED, t, to_torch, torch_dtype
 
 
 def test_x_is_not_stretched_to_the_mask() -> None:
-    # By choice: PyTorch broadcasts x to a larger mask, and the result has the mask's shape; in
+    # By choice: PyTorch broadcasts x to a larger mask, and the result has the mask's shape. In
     # place this is an error. In Inlay only the mask is broadcast.
     x, mask, source = torch.zeros(3), torch.ones(2, 3, dtype=torch.bool), torch.arange(6.0)
     assert torch.masked_scatter(x, mask, source).tolist() == [[0, 1, 2], [3, 4, 5]]
@@ -34,7 +34,8 @@ def test_x_is_not_stretched_to_the_mask() -> None:
 
 
 def test_values_of_another_dtype_are_refused() -> None:
-    # By choice: PyTorch casts what it copies into a view, and refuses it elsewhere.
+    # By choice: PyTorch casts values that it copies into a view. Elsewhere, another dtype is an
+    # error.
     x, integers = torch.zeros(3, 3), t([1, 2, 3])
     ours, our_integers = inlay.from_dlpack(x), inlay.from_dlpack(integers)
     row, matrix = integers.expand(3, 3), inlay.from_dlpack(integers.expand(3, 3))
@@ -62,7 +63,7 @@ def test_values_of_another_dtype_are_refused() -> None:
 
 
 def test_numbers_that_the_dtype_can_not_hold_are_refused() -> None:
-    # By choice: PyTorch truncates a fraction without a warning. Both refuse numbers out of range.
+    # By choice: PyTorch truncates fractions without a warning. Both reject numbers out of range.
     x, mask, index = torch.zeros(2, dtype=torch.int8), t([True, False]), t([0])
     assert torch.masked_fill(x, mask, 1.5).tolist() == [1, 0]
     assert torch.index_fill(x, 0, index, 1.5).tolist() == [1, 0]
@@ -79,7 +80,7 @@ def test_numbers_that_the_dtype_can_not_hold_are_refused() -> None:
 
 
 def test_slices_may_go_backwards() -> None:
-    # By choice: PyTorch has no negative strides, so no negative steps.
+    # By choice: PyTorch has no negative strides, so it has no negative steps.
     x, y = torch.zeros(3), t([1.0, 2.0, 3.0])
     with pytest.raises(RuntimeError, match="step must be positive"):
         torch.slice_scatter(x, y, step=-1)
@@ -88,7 +89,7 @@ def test_slices_may_go_backwards() -> None:
 
 
 def test_rank_0() -> None:
-    # By choice: PyTorch takes a 0-D x for one row. Inlay asks for an axis to write along.
+    # By choice: PyTorch treats a 0-D x as one row. Inlay needs an axis to write along.
     x, index, one = t(1.0), t([0]), t([5.0])
     assert torch.index_copy(x, 0, index, one).item() == 5
     assert torch.scatter_reduce(x, 0, index, one, "sum").item() == 6
@@ -101,7 +102,7 @@ def test_rank_0() -> None:
     ):
         with pytest.raises((ValueError, IndexError)):
             call()
-    # By choice: with a 0-D index PyTorch wants a matrix of one row, Inlay the row.
+    # By choice: with a 0-D index, PyTorch expects a matrix of one row, and Inlay expects the row.
     x, index, row = torch.zeros(2, 2), t(1), t([5.0, 6.0])
     with pytest.raises(IndexError):
         torch.index_copy(x, 0, index, row)
@@ -114,7 +115,7 @@ def test_rank_0() -> None:
 
 @pytest.mark.parametrize("dtype", UNSIGNED)
 def test_every_operation_takes_every_dtype(dtype) -> None:
-    # PyTorch stores the wider unsigned integers, but leaves these operations out.
+    # PyTorch can store the wider unsigned integers, but lacks these operations for them.
     top = np.iinfo(dtype).max
     array = np.array([[top, 1], [2, 3]], dtype)
     x, mask, index = to_torch(array), t([[True, False], [False, True]]), t([1, 0])
@@ -145,7 +146,7 @@ def test_every_operation_takes_every_dtype(dtype) -> None:
 
 
 def test_triangles_of_every_dtype_and_offset() -> None:
-    # PyTorch has only int32 and int64, and its count overflows at the ends of int64.
+    # PyTorch has only int32 and int64, and its count overflows near the limits of int64.
     for dtype in ("uint8", "int8", "int16", *UNSIGNED):
         with pytest.raises(NotImplementedError):
             torch.tril_indices(2, 2, dtype=torch_dtype(dtype))
@@ -162,8 +163,8 @@ def test_triangles_of_every_dtype_and_offset() -> None:
 
 
 def test_dtypes_of_results() -> None:
-    # By choice: a quotient of integers is float32 in PyTorch (its default dtype), float64 in Inlay
-    # and NumPy; a sum of uint8 is int64 in PyTorch, uint64 in Inlay and NumPy.
+    # By choice: a quotient of integers is float32 in PyTorch (its default dtype), and float64 in
+    # Inlay and NumPy. A sum of uint8 is int64 in PyTorch, and uint64 in Inlay and NumPy.
     x, small = t([1, 2]), torch.ones(2, dtype=torch.uint8)
     assert (x / x).dtype == torch.float32
     assert torch.sum(small).dtype == torch.int64
@@ -172,18 +173,18 @@ def test_dtypes_of_results() -> None:
 
 
 def test_casts() -> None:
-    # A fault of PyTorch: float64 and int64 become bfloat16 through float32, with two roundings.
+    # A bug in PyTorch: it converts float64 and int64 to bfloat16 through float32, and rounds twice.
     for number in (t([1 + 2**-8 + 2**-40], torch.float64), t([2**40 + 2**32 + 1])):
         step = 2.0 ** (math.frexp(number.item())[1] - 8)
         below = math.floor(number.item() / step) * step
         assert number.to(torch.bfloat16).item() == below
         assert inlay.cast(inlay.from_dlpack(number), "bfloat16").item() == below + step
-    # By choice: outside of the range of an integer PyTorch gives what the processor gives.
+    # By choice: for a value out of the integer's range, PyTorch returns what the processor returns.
     number = t([300.0, -1.0, math.nan])
     if platform.machine() in ("x86_64", "AMD64"):
         assert number.to(torch.uint8).tolist()[:2] == [44, 255]
     assert inlay.cast(inlay.from_dlpack(number), "uint8").tolist() == [255, 0, 0]
-    # By choice: PyTorch warns and drops the imaginary part.
+    # By choice: PyTorch drops the imaginary part with a warning.
     number = t([1 + 2j])
     with pytest.warns(UserWarning, match="discards the imaginary part"):
         assert number.to(torch.float32).item() == 1

@@ -1,4 +1,4 @@
-"""Where PyTorch differs by choice in what it writes: indices, failed calls, overlaps."""
+"""Writes that differ from PyTorch by design: indices, failed calls, overlaps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONE = [1.0]
 
 
 def refusing_negatives() -> dict[str, tuple[Callable[[torch.Tensor], Any], Callable[..., Any]]]:
-    """Each pair: PyTorch's call with an index, and Inlay's."""
+    """Pairs of a call with an index, in PyTorch and in Inlay."""
     x, one = torch.zeros(3), t(ONE)
     ours, our_one = inlay.from_dlpack(x), inlay.from_dlpack(one)
     return {
@@ -60,7 +60,8 @@ def refusing_negatives() -> dict[str, tuple[Callable[[torch.Tensor], Any], Calla
 
 @pytest.mark.parametrize("name", refusing_negatives())
 def test_negative_indices_count_from_the_end(name) -> None:
-    # PyTorch refuses them here, though x[-1], index_fill, index_put and select_scatter take them.
+    # PyTorch rejects them here, but accepts them in x[-1], index_fill, index_put and
+    # select_scatter.
     theirs, ours = refusing_negatives()[name]
     with pytest.raises((IndexError, RuntimeError), match=r"out of (range|bounds)"):
         theirs(t([-1]))
@@ -78,7 +79,7 @@ def test_negative_indices_that_pytorch_takes() -> None:
 
 
 def leaving_partial_writes() -> dict[str, tuple[Callable[..., Any], Callable[..., Any]]]:
-    """Each pair: a call in place that fails at the third of three writes."""
+    """Pairs of an in-place call that fails at the third of three writes."""
     bad, updates, mask = t([0, 1, 7]), t([5.0, 6.0, 7.0]), t([True, True, True])
     our_bad, ours = inlay.from_dlpack(bad), inlay.from_dlpack(updates)
     short, our_mask = inlay.from_dlpack(updates[:2]), inlay.from_dlpack(mask)
@@ -124,8 +125,8 @@ def leaving_partial_writes() -> dict[str, tuple[Callable[..., Any], Callable[...
 
 @pytest.mark.parametrize("name", leaving_partial_writes())
 def test_a_call_that_fails_has_written_nothing(name) -> None:
-    # PyTorch checks each index, or the length of the source, just before it is used, so the first
-    # two writes are done when the third fails.
+    # PyTorch checks each index, or the length of the source, just before it is used. So the first
+    # two writes are done when the third one fails.
     theirs, ours = leaving_partial_writes()[name]
     x = torch.zeros(3)
     with pytest.raises((IndexError, RuntimeError)):
@@ -138,7 +139,7 @@ def test_a_call_that_fails_has_written_nothing(name) -> None:
 
 
 def test_further_rows_of_the_updates_are_ignored() -> None:
-    # By choice: as in Paddle. PyTorch wants one row for each entry of the index.
+    # By choice: Inlay follows Paddle. PyTorch expects exactly one row for each entry of the index.
     x, index, rows = torch.zeros(3), t([1]), t([5.0, 6.0])
     for refused in (torch.index_add, torch.index_copy):
         with pytest.raises((RuntimeError, IndexError), match="should be equal to source"):
@@ -148,7 +149,7 @@ def test_further_rows_of_the_updates_are_ignored() -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_every_integer_dtype_is_an_index(dtype) -> None:
-    # By choice: PyTorch takes int32 and int64 only, index_copy the latter alone.
+    # By choice: PyTorch accepts only int32 and int64, and index_copy only int64.
     x, one, index = torch.zeros(3), t(ONE), torch.ones(1, dtype=torch_dtype(dtype))
     calls = {
         "index_add": lambda: torch.index_add(x, 0, index, one),
@@ -171,8 +172,8 @@ def test_every_integer_dtype_is_an_index(dtype) -> None:
 
 
 def test_an_index_is_checked_even_if_nothing_is_written() -> None:
-    # PyTorch does not check the index of rows without elements in index_add and index_copy, but
-    # does so in index_select.
+    # If rows have no elements, PyTorch does not check the index in index_add and index_copy, but
+    # checks it in index_select.
     x, rows, bad = torch.zeros(3, 0), torch.zeros(1, 0), t([7])
     assert torch.index_add(x, 0, bad, rows).shape == (3, 0)
     assert torch.index_copy(x, 0, bad, rows).shape == (3, 0)
@@ -183,7 +184,8 @@ def test_an_index_is_checked_even_if_nothing_is_written() -> None:
 
 
 def test_overlapping_sources_are_read_as_if_copied() -> None:
-    # PyTorch refuses an overlap, except in masked_scatter_, which reads what it has written.
+    # PyTorch rejects an overlap, except in masked_scatter_, which reads elements that it has
+    # already overwritten.
     later, mask = t([1, 2, 3, 4]), t([False, True, True, True, True])
     x = torch.arange(5.0)
     for refused in (

@@ -1,4 +1,4 @@
-"""Where PyTorch differs in numbers: rounding, overflow, zeros, NaN, and threads."""
+"""Numeric results that differ from PyTorch: rounding, overflow, zeros, NaN, and threads."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ pytestmark = ignores_beta
 
 @pytest.mark.parametrize(("dtype", "stuck"), [("bfloat16", 256), ("float16", 2048)])
 def test_short_floats_are_summed_in_float32(dtype, stuck) -> None:
-    # PyTorch's index_add rounds after each step if x has one dimension, and gets stuck where 1 is
-    # half of the last place. With two dimensions, or by scatter_add, it accumulates in float32.
+    # If x has one dimension, PyTorch's index_add rounds after each step, so its sum stops growing
+    # when 1 is half a unit in the last place. With two dimensions, and in scatter_add, PyTorch
+    # accumulates in float32.
     many = 4000
     index, ones = torch.zeros(many, dtype=torch.int64), torch.ones(many, dtype=torch_dtype(dtype))
     x = torch.zeros(1, dtype=ones.dtype)
@@ -44,8 +45,8 @@ def test_the_sum_of_1000_bfloat16_ones() -> None:
 @pytest.mark.parametrize("dtype", SHORT_FLOATS)
 @pytest.mark.parametrize("reduce", ["prod", "mean"])
 def test_short_floats_are_reduced_in_float32(rng, dtype, reduce) -> None:
-    # PyTorch's index_reduce rounds more than once, as its scatter_reduce does for a mean. Inlay
-    # gives the number nearest to what float32 gives.
+    # PyTorch's index_reduce rounds more than once, and so does its scatter_reduce for a mean. Inlay
+    # computes in float32 and rounds once.
     differed = {"index_reduce": 0, "scatter_reduce": 0}
     for _ in range(30):
         updates = to_torch(rng.uniform(0.9, 1.1, 60).astype(DTYPES[dtype]))
@@ -64,8 +65,8 @@ def test_short_floats_are_reduced_in_float32(rng, dtype, reduce) -> None:
 
 @pytest.mark.parametrize("dtype", COMPLEXES)
 def test_one_infinite_part_of_a_complex_sum_leaves_the_other(dtype) -> None:
-    # A fault of PyTorch's: x + y is x + (1+0j) * y, where infinity times 0 is NaN, and a -0.0 is
-    # lost. So does index_add for one dimension; scatter_add does not.
+    # A bug in PyTorch: it computes x + y as x + (1+0j) * y, where infinity times 0 is NaN, and -0.0
+    # is lost. index_add with one dimension does the same; scatter_add does not.
     want, index = torch_dtype(dtype), t([0])
     x, y = t([1 + 1j], want), t([complex(math.inf, 1)], want)
     for theirs in (x + y, torch.index_add(x, 0, index, y)):
@@ -75,7 +76,7 @@ def test_one_infinite_part_of_a_complex_sum_leaves_the_other(dtype) -> None:
     x, y, index = map(inlay.from_dlpack, (x, y, index))
     assert (x + y).item() == expected
     assert inlay.scatter(x, index, y, False, include_self=True).item() == expected
-    # So does the division of its mean, by a complex count.
+    # The mean has the same problem, because it divides by a complex count.
     args = (torch.from_dlpack(x), 0, torch.from_dlpack(index), torch.from_dlpack(y), "mean")
     assert math.isnan(torch.scatter_reduce(*args).item().imag)
     ours = inlay.scatter(x, index, y, False, reduce="mean", include_self=True)
@@ -126,8 +127,8 @@ def test_integer_means_round_down_in_both() -> None:
 @pytest.mark.parametrize("reduce", ["sum", "mean"])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_a_sum_of_negative_zeros_keeps_its_sign(dtype, reduce) -> None:
-    # PyTorch starts from 0.0 in the place of the old value, and 0.0 + -0.0 is 0.0. Inlay starts
-    # from the first update.
+    # PyTorch starts with 0.0 instead of the old value, and 0.0 + -0.0 is 0.0. Inlay starts with the
+    # first update.
     x, zero = torch.ones(1, dtype=torch_dtype(dtype)), t([-0.0], torch_dtype(dtype))
     index = t([0])
     theirs = torch.scatter_reduce(x, 0, index, zero, reduce, include_self=False)
@@ -169,9 +170,10 @@ def many_threads() -> Iterator[Callable[[int], None]]:
 
 
 def test_the_last_of_several_writes_wins_with_any_number_of_threads(rng, many_threads) -> None:
-    # By choice: PyTorch leaves open which of them wins in index_copy and index_put, and with
-    # several threads it is not the last. (What it does is a race, so only this much is asserted:
-    # each place holds one of the values sent there.) Its scatter happens to keep the last.
+    # By choice: PyTorch does not define which write wins in index_copy and index_put, and with
+    # several threads it is not always the last one. The result is a race, so the test only asserts
+    # that each place has one of the values written to it. PyTorch's scatter happens to keep the
+    # last.
     index, values = to_torch(rng.integers(0, 50, 200_000)), torch.arange(200_000)
     last = torch.zeros(50, dtype=torch.int64)
     last[to_torch(np.unique(to_numpy(index)))] = to_torch(
@@ -191,9 +193,10 @@ def test_the_last_of_several_writes_wins_with_any_number_of_threads(rng, many_th
 
 
 def test_sums_do_not_depend_on_the_number_of_threads(rng, many_threads) -> None:
-    # PyTorch splits a whole sum, and index_put with accumulate, by the number of threads, and the
-    # last bits depend on it. (The first differs for about every other array; the second is a race,
-    # so only that it is near is asserted.) Its index_add and scatter_add go in index order.
+    # PyTorch splits a sum over all elements, and index_put with accumulate, by the number of
+    # threads, and the last bits depend on it. The first differs for about every other array. The
+    # second is a race, so the test only asserts that it is close. Its index_add and scatter_add use
+    # index order.
     index = to_torch(rng.integers(0, 50, 100_000))
     x, differed = torch.zeros(50), 0
     for _ in range(20):

@@ -29,7 +29,7 @@ from .support import (
 def element_arguments(
     rng: np.random.Generator, shape: tuple[int, ...], least: int = 0
 ) -> tuple[int, torch.Tensor, tuple[int, ...]]:
-    """An axis, an index no larger than x off it, and a shape no smaller for the values."""
+    """An axis, an index not larger than x on other axes, and a shape not smaller for the values."""
     axis = any_axis(rng, len(shape))
     count = int(rng.integers(least, 2 * shape[axis] + 2)) if shape[axis] else 0
     named = replaced(tuple(int(rng.integers(0, n + 1)) for n in shape), axis, count)
@@ -38,7 +38,7 @@ def element_arguments(
 
 
 def moved_same(dtype: str) -> Compare:
-    """PyTorch's gather and scatter change the bits of short NaNs; see the test of those."""
+    """PyTorch's gather and scatter change the bits of 16-bit NaNs. See the test of these."""
     return assert_same if dtype in SHORT_FLOATS else assert_bits
 
 
@@ -63,7 +63,7 @@ def test_put_along_axis_assigns_as_scatter_does(rng, agree, dtype) -> None:
     for shape in shapes(rng, least=1):
         x = to_torch(bits(rng, dtype, shape))
         axis, index, larger = element_arguments(rng, shape)
-        # Each place is named once, as for index_copy.
+        # Each place is named only once, because PyTorch does not define which duplicate wins.
         order = to_torch(rng.permuted(np.broadcast_to(
             np.arange(shape[axis]), (*replaced(shape, axis), shape[axis])), axis=-1))  # fmt: skip
         order = torch.movedim(order, -1, axis)[tuple(map(slice, index.shape))]
@@ -95,8 +95,8 @@ def test_put_along_axis_reduces_as_scatter_reduce_does(
         return
     same: Compare = assert_same
     if dtype in COMPLEXES and reduce in ("prod", "mean"):
-        # By choice: PyTorch may fuse the multiplications of a complex product, and it divides by a
-        # complex count. Inlay rounds each product, and divides both parts by a real count.
+        # By choice: PyTorch may use fused multiply-add in a complex product, and it divides by a
+        # complex count. Inlay rounds each real product, and divides both parts by a real count.
         same = assert_near
     if dtype in SHORT_FLOATS and reduce == "mean":
         same = assert_a_rounding_apart
@@ -114,7 +114,7 @@ def test_put_along_axis_reduces_as_scatter_reduce_does(
 
 
 def assert_a_rounding_apart(actual: np.ndarray, expected: np.ndarray) -> None:
-    # By choice: PyTorch rounds the sum to the short dtype, divides, and rounds again. Inlay rounds
+    # By choice: PyTorch rounds the sum to the 16-bit dtype, divides, and rounds again. Inlay rounds
     # once, after the division.
     assert actual.dtype == expected.dtype
     step = 2.0**-10 if actual.dtype == np.float16 else 2.0**-7

@@ -37,7 +37,8 @@ def test_index_put(rng, agree, dtype) -> None:
             continue
         x = to_torch(finite(numbers(rng, dtype, shape)))
         depth = int(rng.integers(1, x.ndim + 1))
-        # Each place once, as for index_copy; duplicates are added one after the other.
+        # Each place is named once, because PyTorch does not define which duplicate wins. With
+        # accumulate, duplicates are added in order.
         places = rng.permutation(math.prod(shape[:depth]))[: rng.integers(0, 9)]
         for accumulate in (False, True):
             names = np.unravel_index(places, shape[:depth])
@@ -119,7 +120,7 @@ def test_arithmetic_and_comparisons(rng, agree, dtype) -> None:
 
 
 def product_same(dtype: str, name: str) -> Compare:
-    """Complex products may be fused by PyTorch, as for scatter_reduce."""
+    """PyTorch may use fused multiply-add in complex products, as in scatter_reduce."""
     return assert_near if dtype in COMPLEXES and name == "multiply" else assert_same
 
 

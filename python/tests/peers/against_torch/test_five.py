@@ -1,4 +1,4 @@
-"""The five against PyTorch."""
+"""The five main operations against PyTorch."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_masks(rng, agree, dtype) -> None:
 def test_scatter_overwrites_as_index_copy_does(rng, agree, dtype) -> None:
     for shape in shapes(rng, least=1):
         x, axis = to_torch(bits(rng, dtype, shape)), any_axis(rng, len(shape))
-        # Each row once: of two that go to one place, PyTorch keeps either.
+        # Each place is named once, because PyTorch may keep either of two rows for one place.
         index = to_torch(rng.permutation(shape[axis])[: int(rng.integers(0, shape[axis] + 1))])
         updates = to_torch(bits(rng, dtype, replaced(shape, axis, len(index))))
         theirs = torch.index_copy(x, axis, index, updates)

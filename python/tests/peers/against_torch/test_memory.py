@@ -70,8 +70,8 @@ def test_memory_that_pytorch_can_not_see_as_it_is() -> None:
 
 
 def test_read_only_memory() -> None:
-    # By choice: PyTorch has no read-only tensors. It imports the memory without the flag, as it
-    # does with NumPy's; Inlay keeps the flag.
+    # By choice: PyTorch has no read-only tensors and ignores the flag on import, also that of NumPy
+    # arrays. Inlay keeps the flag.
     array = np.zeros(2)
     array.flags.writeable = False
     ours = inlay.from_numpy(array)
@@ -92,8 +92,8 @@ def test_tensors_that_are_not_what_their_memory_says() -> None:
         inlay.from_dlpack(torch.ones(2, device="meta"))
     with pytest.raises(inlay.InlayTypeError, match="dtype"):
         inlay.from_dlpack(torch.zeros(2, dtype=torch.float8_e4m3fn))
-    # A fault of PyTorch: it exports a tensor with the negative bit set as if it had none, and reads
-    # the wrong sign when it imports it again. The capsule has no such flag.
+    # A bug in PyTorch: it exports a tensor with its "negative" bit set as if the bit were not set,
+    # and reads the wrong sign when it imports the tensor again. DLPack has no such flag.
     negated = t([1 + 2j]).conj().imag
     assert negated.is_neg()
     assert negated.tolist() == [-2]

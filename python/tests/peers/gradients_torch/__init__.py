@@ -1,5 +1,5 @@
-"""Gradients against the real PyTorch: equal where it is right, and a table of where it is not.
+"""Gradients against the real PyTorch: equal if PyTorch is correct, and tests of its errors.
 
-Each entry of the table shows what PyTorch gives and what Inlay gives, with the right value derived
-by hand, so that it fails when PyTorch changes.
+Each test of an error shows the results of PyTorch and of Inlay, with the correct value derived by
+hand, so that it fails when PyTorch changes.
 """

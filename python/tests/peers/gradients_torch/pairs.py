@@ -1,4 +1,4 @@
-"""Pairs of a function in Inlay and in PyTorch; each draws the arrays for both."""
+"""Pairs of a function in Inlay and in PyTorch. Each draws the arrays for both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pair = Pairs()
 
 
 def unique(draw: Draw, size: int, count: int) -> np.ndarray:
-    """Places without duplicates, counted from the front: PyTorch's scatter has no negatives."""
+    """Places without duplicates and not negative, because PyTorch's scatter has no negatives."""
     return draw.rng.permutation(size)[:count]
 
 

@@ -1,4 +1,4 @@
-"""Where PyTorch is not right: the results of both."""
+"""Cases in which PyTorch is wrong, with the results of both."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def scatter(x: Any, index: Any, u: Any, reduce: str, include_self: bool) -> Any:
 @each_reducer
 @pytest.mark.parametrize("reduce", ["amax", "amin"])
 def test_ties_without_self(peer: Function, reduce: str) -> None:
-    # Two updates tie and self, 3 like them, is left out: 1/2 + 1/2. PyTorch counts self among those
-    # that share, gives it nothing, and a third of the gradient is gone.
+    # Two updates tie, and self, which is also 3, is not included: 1/2 + 1/2. PyTorch counts self as
+    # a third tie but gives it no gradient, so a third of the gradient is lost.
     x, u = torch_leaf([3.0]), torch_leaf([3.0, 3.0])
     peer(x, [0, 0], u, reduce, False).backward()
     assert (x.grad.tolist(), u.grad.tolist()) == ([0.0], [1 / 3, 1 / 3])
@@ -68,7 +68,7 @@ def test_products_that_underflow_on_the_way(peer: Function, include_self: bool) 
 
 @each_reducer
 def test_products_that_overflow_on_the_way(peer: Function) -> None:
-    # d/du0 = 1e30 * 1e-30 * 1e-30 = 1e-30, d/du2 = 1e30; PyTorch: inf / u0, inf / u2.
+    # d/du0 = 1e30 * 1e-30 * 1e-30 = 1e-30, d/du2 = 1e30. PyTorch computes inf / u0 and inf / u2.
     values = [1e30, 1e30, 1e-30, 1e-30]
     x, u = torch_leaf([1.0], torch.float32), torch_leaf(values, torch.float32)
     peer(x, [0] * 4, u, "prod", False).backward()
@@ -93,7 +93,7 @@ def test_whole_products_that_underflow_on_the_way() -> None:
 @each_reducer
 @pytest.mark.parametrize("include_self", [True, False])
 def test_double_backward_with_two_zeros(peer: Function, include_self: bool) -> None:
-    # d2(abc)/(da db) = c = 5 at a = b = 0 (times self, 1). PyTorch says that it can't.
+    # d2(abc)/(da db) = c = 5 at a = b = 0 (times self, 1). PyTorch raises an error.
     values = [0.0, 0.0, 5.0]
     x, u = torch_leaf([1.0]), torch_leaf(values)
     (g,) = torch.autograd.grad(peer(x, [0, 0, 0], u, "prod", include_self), u, create_graph=True)
@@ -107,8 +107,8 @@ def test_double_backward_with_two_zeros(peer: Function, include_self: bool) -> N
 
 @each_reducer
 def test_nan_in_one_slot_of_a_maximum(peer: Function) -> None:
-    # Slot 0 is the NaN of u0: u1 = 1 has no part in it. PyTorch divides 0 by 0 there, as NaN equals
-    # nothing. Slot 1 is u2 = 2 alone.
+    # The result at place 0 is the NaN of u0, and u1 = 1 does not contribute. PyTorch divides 0 by 0
+    # there, because NaN equals nothing. The result at place 1 is u2 = 2.
     x, u = torch_leaf([0.0, 0.0]), torch_leaf([nan, 1.0, 2.0])
     peer(x, [0, 0, 1], u, "amax", False).sum().backward()
     np.testing.assert_array_equal(u.grad.numpy(), [nan, nan, 1.0])
@@ -120,7 +120,7 @@ def test_nan_in_one_slot_of_a_maximum(peer: Function) -> None:
 
 @each_reducer
 def test_nan_as_a_factor(peer: Function) -> None:
-    # d(ab)/da = b = 2, even where a is NaN; PyTorch divides NaN by NaN.
+    # d(ab)/da = b = 2, even if a is NaN. PyTorch divides NaN by NaN.
     x, u = torch_leaf([1.0]), torch_leaf([nan, 2.0])
     peer(x, [0, 0], u, "prod", False).sum().backward()
     np.testing.assert_array_equal(u.grad.numpy(), [nan, nan])
@@ -152,8 +152,8 @@ OVERWRITES: dict[str, tuple[Function, Function]] = {
 
 @pytest.mark.parametrize(("peer", "ours"), OVERWRITES.values(), ids=OVERWRITES.keys())
 def test_duplicates_that_overwrite(peer: Function, ours: Function) -> None:
-    # Place 2 is written by entries 0, 1 and 3 and holds the last: the others are nowhere in the
-    # result. PyTorch gives all three the whole gradient.
+    # Entries 0, 1 and 3 write place 2, which keeps the last. The others are not in the result.
+    # PyTorch gives all three the full gradient.
     index, seed = [2, 2, 0, 2], np.array([10.0, 20.0, 30.0])
     x, u = torch_leaf([0.0] * 3), torch_leaf([1.0, 2.0, 3.0, 4.0])
     y = peer(x, torch.tensor(index), u)
@@ -173,7 +173,7 @@ def put(x: Any, index: Any, u: Any, reduce: str) -> Any:
 
 
 def test_updates_longer_than_the_index() -> None:
-    # The tail is never read: its gradient is 0. PyTorch's scatter fails in backward, and its
+    # The tail is never read, so its gradient is 0. PyTorch's scatter fails in backward, and its
     # product gives the unused updates a gradient.
     for peer in [
         lambda x, i, u: x.scatter(0, i, u),
@@ -237,7 +237,7 @@ def test_short_gradients_of_many(dtype: torch.dtype, stuck: float) -> None:
 
 
 def test_complex_products_that_are_scattered() -> None:
-    # The gradient of Re(abc) at a is conj(bc). PyTorch has none.
+    # The gradient of Re(abc) at a is conj(bc). PyTorch has no such gradient.
     values = [1 + 2j, 3 - 4j, 1j]
     x, u = torch.ones(1, dtype=torch.complex128), torch_leaf(values, torch.complex128)
     with pytest.raises(NotImplementedError, match="complex"):
@@ -247,7 +247,7 @@ def test_complex_products_that_are_scattered() -> None:
     scatter(np.ones(1, complex), [0, 0, 0], u, "mul", True).backward()
     a, b, c = values
     assert grad_list(u) == [(b * c).conjugate(), (a * c).conjugate(), (a * b).conjugate()]
-    # PyTorch's own product of them agrees.
+    # PyTorch's `prod` of the same factors agrees.
     u = torch_leaf(values, torch.complex128)
     u.prod().real.backward()
     assert u.grad.resolve_conj().tolist() == [
@@ -258,7 +258,7 @@ def test_complex_products_that_are_scattered() -> None:
 
 
 def test_complex_slices_and_selections() -> None:
-    # The gradient is the seed, read where it was written. PyTorch has none.
+    # The gradient is the seed at the written places. PyTorch has no such gradient.
     x, v = torch_leaf([0, 0, 0], torch.complex128), torch_leaf([1j], torch.complex128)
     with pytest.raises(NotImplementedError, match="complex"):
         torch.slice_scatter(x, v, 0, 1, 2)
@@ -276,7 +276,8 @@ def test_complex_slices_and_selections() -> None:
 
 
 def test_negative_indices_of_index_fill() -> None:
-    # Places 0 and 2 take the value: 10 + 30. PyTorch takes -1 forward, and fails backward.
+    # Places 0 and 2 take the value, so its gradient is 10 + 30. PyTorch accepts -1 in the forward
+    # pass, and fails in the backward pass.
     x, v = torch_leaf([0.0] * 3), torch_leaf(5.0)
     y = x.index_fill(0, torch.tensor([0, -1]), v)
     assert y.tolist() == [5.0, 0.0, 5.0]

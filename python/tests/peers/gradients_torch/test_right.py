@@ -1,4 +1,4 @@
-"""Where PyTorch is right: gradients to second order, of pairs of functions."""
+"""Cases in which PyTorch is correct: gradients of pairs of functions, to second order."""
 
 from __future__ import annotations
 

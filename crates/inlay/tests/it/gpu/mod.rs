@@ -1,5 +1,5 @@
-//! Tensors on a GPU: how they are made, used with CPU tensors, and read. Other tests on the GPU are
-//! in the same files as those on the CPU.
+//! Tensors on a GPU: construction, use with CPU tensors, and reads. Other GPU tests are in the same
+//! files as the CPU tests.
 
 mod mixed;
 mod programs;
@@ -33,7 +33,7 @@ fn constructors_make_tensors_on_the_current_device() {
             Tensor::tril_indices(3, 3, 0, DType::I64).unwrap(),
         ];
         made.iter().for_each(|tensor| assert_eq!(tensor.device(), Device::Gpu));
-        // Another device may be chosen inside.
+        // An inner call may choose another device.
         let inner = with_device(Device::Cpu, || floats(&[1.0])).unwrap();
         assert_eq!(inner.device(), Device::Cpu);
         assert_eq!(current_device(), Device::Gpu);
@@ -69,7 +69,7 @@ fn every_dtype_and_layout_goes_there_and_back() {
             assert_eq!(there.device(), Device::Gpu);
             assert!(there.is_contiguous());
             assert_eq!(Nd::of_tensor(&there.cpu().unwrap()).cells, nd.cells, "{dtype} {shape:?}");
-            // Also through a view on the GPU.
+            // The same holds for a strided view on the GPU.
             let cut = on_gpu(|| nd.scattered(&mut rng));
             assert_eq!(Nd::of_tensor(&cut).cells, nd.cells, "{dtype} {shape:?}");
         }

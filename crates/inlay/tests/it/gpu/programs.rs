@@ -1,11 +1,11 @@
-//! Programs run on the device of their feeds.
+//! Tests that programs run on the device of their feeds.
 
 use inlay::{DType, Device, Error, Program, Reduce, Scatter, Tensor, jit, named};
 
 use super::{floats, gpu_floats};
 use crate::support::device::on_gpu;
 
-/// `x` with a constant added at the places of an index.
+/// A program that adds a constant to `x` at the places of an index.
 fn program() -> (Program, Tensor) {
     let program = Program::new();
     let x = program.data("x", &[None], DType::F32).unwrap();
@@ -24,7 +24,7 @@ fn ints(values: &[i64]) -> Tensor {
 
 #[test]
 fn one_program_runs_on_both_devices() {
-    // Built on either device, because constants belong to none.
+    // The program may be built on either device, because constants belong to no device.
     for (program, last) in [program(), on_gpu(program)] {
         for _ in 0..2 {
             let (x, index) = (floats(&[1.0, 2.0, 3.0]), ints(&[0, -1]));
@@ -60,7 +60,7 @@ fn what_the_device_finds_wrong_names_its_node() {
     assert!(here.contains("index[1] is 7") && here.contains("'sums'"), "{here}");
 }
 
-/// A later step that waits for the device reports the error of an earlier one.
+/// A step that waits for the device reports the error of an earlier step.
 #[test]
 fn an_early_fault_is_told_of_the_early_node() {
     let program = Program::new();

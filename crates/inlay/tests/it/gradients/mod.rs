@@ -1,4 +1,4 @@
-//! Gradients against central differences, to second order, eager and as programs.
+//! Compares gradients with central differences, to second order, eager and as programs.
 
 mod rules;
 mod tape;
@@ -14,7 +14,8 @@ type Function = Box<dyn Fn(&[Tensor]) -> Result<Tensor>>;
 
 fn random(rng: &mut Rng, shape: &[usize]) -> Tensor {
     let count = shape.iter().product();
-    // Distinct and not near zero, so that a difference does not cross a tie or a change of sign.
+    // The numbers are distinct and not near zero, so that the small step of a difference does not
+    // cross a tie or a change of sign.
     let order = rng.permutation(count);
     let sign = |rng: &mut Rng| if rng.chance(2) { 1.0 } else { -1.0 };
     let values: Vec<f64> =
@@ -26,7 +27,7 @@ fn ints(values: &[i64]) -> Tensor {
     Tensor::from_slice(values, &[values.len()]).unwrap()
 }
 
-/// The loss: a weighted sum of the result. Every element has another weight.
+/// The loss: a weighted sum of the result. All weights are different.
 fn loss(result: &Tensor) -> Result<Tensor> {
     let weights: Vec<f64> = (0..result.numel()).map(|k| 0.3 + (k as f64 * 0.7).sin()).collect();
     let weights = Tensor::from_slice(&weights, result.shape())?.cast(result.dtype())?;
@@ -37,7 +38,7 @@ fn leaves(inputs: &[Tensor]) -> Vec<Tensor> {
     inputs.iter().map(|input| input.copy().unwrap().with_gradient().unwrap()).collect()
 }
 
-/// The gradients of the loss; recorded if they will be differentiated again.
+/// The gradients of the loss. They are recorded if they will be differentiated again.
 fn gradients(f: &Function, inputs: &[Tensor], create_graph: bool) -> Result<Vec<Tensor>> {
     let options = GradOptions { create_graph, allow_unused: true, ..GradOptions::default() };
     let total = loss(&f(inputs)?)?;
@@ -79,7 +80,7 @@ fn compare(
 fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
     let found = check_static(name, &inputs, &f);
     if seen(found) {
-        // The GPU must give the same bits as the CPU, which was compared with differences.
+        // On the GPU, only the bits are compared with those of the CPU.
         return;
     }
     let leaves_of = leaves(&inputs);
@@ -87,7 +88,7 @@ fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
     let first = |inputs: &[Tensor]| Ok(loss(&f(inputs)?)?.to_vec::<f64>()?[0]);
     compare(name, &first, &inputs, &grads);
 
-    // Second order: the gradient of a weighted sum of the gradients.
+    // The second order is the gradient of a weighted sum of the gradients.
     let total = |inputs: &[Tensor], create: bool| -> Result<Tensor> {
         let grads = gradients(&f, inputs, create)?;
         let mut total = Tensor::zeros(&[], DType::F64)?;
@@ -112,7 +113,7 @@ fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
     compare(&format!("{name}, second order"), &value, &inputs, &second);
 }
 
-/// A function, its gradients, and their gradients, with weights from `weights`.
+/// The result of a function, its gradients, and their gradients, with weights from `weights`.
 fn to_second_order(
     f: &Function,
     inputs: &[Tensor],
@@ -141,7 +142,7 @@ fn to_second_order(
     Ok(all)
 }
 
-/// Compares eager results with those of a program with open sizes, bit for bit.
+/// Compares eager results with those of a program with unknown sizes, bit by bit.
 fn check_static(name: &str, inputs: &[Tensor], f: &Function) -> Vec<Vec<u64>> {
     let mut given = Vec::new();
     let eager = to_second_order(f, &leaves(inputs), &mut |result| {
@@ -187,7 +188,7 @@ thread_local! {
     static SEEN: RefCell<Option<Vec<Vec<u64>>>> = const { RefCell::new(None) };
 }
 
-/// Stores bits if devices are being compared; returns whether they are.
+/// If devices are being compared, stores the bits. Returns whether they are.
 fn seen(bits: Vec<Vec<u64>>) -> bool {
     SEEN.with_borrow_mut(|seen| seen.as_mut().map(|seen| seen.extend(bits))).is_some()
 }

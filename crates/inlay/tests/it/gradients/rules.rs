@@ -1,4 +1,4 @@
-//! The gradient rules of the operations, at first and second order.
+//! Tests of the gradient rules of the operations, to second order.
 
 use inlay::{
     Complex32, DType, DiagonalScatter, GradOptions, Item, PutAlongAxis, Reduce, Result, Scatter,
@@ -74,8 +74,8 @@ fn put_along_axis_differentiates() {
                     PutAlongAxis::reduce(1, reduce).include_self(include).broadcast(broadcast);
                 let at = index.clone();
                 let f = move |t: &[Tensor]| t[0].put_along_axis(&at, &t[1], how);
-                // A broadcast value ties with itself. Ties share the gradient of amax, but not a
-                // difference.
+                // A broadcast value ties with itself. The gradient of amax is shared by ties, but a
+                // central difference moves all of them together.
                 let ties = broadcast && matches!(reduce, Reduce::Amax | Reduce::Amin);
                 if !ties {
                     check(&format!("put {how:?}"), vec![x.clone(), v.clone()], Box::new(f));
@@ -99,7 +99,7 @@ fn gradient_bits(f: &Function, inputs: &[Tensor], create_graph: bool) -> Vec<Vec
         let bits = |g: Tensor| match g.dtype() {
             DType::C64 => {
                 let parts = g.to_vec::<Complex32>().unwrap();
-                // The sign of a zero depends on the algorithm. Adding 0 makes it positive.
+                // The sign of a zero depends on the algorithm. Adding 0 converts -0 to 0.
                 let parts = parts.iter().flat_map(|z| [z.re + 0.0, z.im + 0.0]);
                 parts.map(|x| f64::from(x).to_bits()).collect()
             }
@@ -116,9 +116,9 @@ fn gradient_bits(f: &Function, inputs: &[Tensor], create_graph: bool) -> Vec<Vec
     one
 }
 
-/// A gradient that is not recorded is computed by another algorithm, with the same bits: with few
-/// and many (2048) factors per place, along rows and across them (64 lanes), with sparse indices (8
-/// places per entry), and with factors of 0.
+/// A gradient that is not recorded is computed by another algorithm. Both must give the same bits:
+/// with few and many (2048) factors per place, along rows and across them (64 lanes), with sparse
+/// indices (8 places per entry), and with factors of 0.
 #[test]
 fn products_have_one_gradient_recorded_or_not() {
     let mut rng = Rng(5);
@@ -278,8 +278,8 @@ fn the_rest_differentiates() {
     check("scatter_nd_add", vec![random(rng, &[2, 2]), random(rng, &[3])], Box::new(f));
 }
 
-/// The last entry that names a place gets its gradient. Tested for contiguous and strided lanes,
-/// for numbers of lanes around the block of 32, and for a long axis.
+/// Only the last entry that names a place gets the gradient of the place. The test uses contiguous
+/// and strided lanes, numbers of lanes around the block size of 32, and a long axis.
 #[test]
 fn the_last_entry_of_a_place_has_its_gradient() {
     let rng = &mut Rng(6);

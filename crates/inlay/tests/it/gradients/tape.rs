@@ -1,4 +1,4 @@
-//! What the tape saves, refuses and frees.
+//! Tests of what the tape saves, rejects and frees.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ fn leaves_and_views_are_not_written_while_recording() {
     let computed = leaf.multiply(&leaf).unwrap();
     let view = computed.index(&[Item::Slice(Slice::new(1, None, 1))]).unwrap();
     assert!(matches!(write(&view).unwrap_err(), Error::InPlaceView { .. }));
-    // A view that was made before a write to its memory has an outdated history.
+    // If the memory of a view is written after the view was made, the history of the view is stale.
     write(&computed).unwrap();
     assert!(matches!(view.add(&view).unwrap_err(), Error::StaleView { .. }));
     let _off = NoGrad::new();
@@ -93,7 +93,7 @@ fn a_graph_is_used_once_unless_it_is_kept() {
 
 #[test]
 fn a_chain_of_a_hundred_thousand_does_not_overflow_the_stack() {
-    // A thread's stack is 2 MiB, a quarter of the main thread's.
+    // A spawned thread has a stack of only 2 MiB, a quarter of the main thread's.
     let run = || {
         let x = ones(&[1]);
         let one = Tensor::ones(&[1], DType::F64).unwrap();
@@ -116,7 +116,8 @@ fn watched(values: &'static [f64], gone: &Arc<AtomicBool>) -> Tensor {
     let layout = inlay::Layout::contiguous("test", &[values.len()], 8).unwrap();
     let ptr = std::ptr::NonNull::from(values).cast();
     let owner = Box::new(Owner(Arc::clone(gone)));
-    // SAFETY: static values live for ever, and nobody may write them.
+    // SAFETY: the values are static and initialized. The tensor is read-only, so nothing writes
+    // them.
     unsafe { Tensor::from_foreign(ptr, size_of_val(values), layout, DType::F64, false, owner) }
         .unwrap()
 }

@@ -1,5 +1,5 @@
-//! The same calls by every strategy and every level of instructions, compared bit for bit: tensors around
-//! the thresholds that users have, which are too large for the naive twins.
+//! Makes the same calls with every strategy and every instruction level, and compares the bits. The
+//! tensors have sizes around the default thresholds, which are too large for naive implementations.
 
 use inlay::{DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor, set_num_threads};
 use inlay_cpu::arch::{self, Level};
@@ -13,11 +13,12 @@ type Named<'a> = (String, Box<dyn Fn() -> Tensor + 'a>);
 fn bytes(tensor: &Tensor) -> Vec<u8> {
     let copy = tensor.copy().unwrap();
     let len = copy.numel() * copy.dtype().size();
-    // SAFETY: the copy is contiguous, and nobody else has it.
+    // SAFETY: `copy` is contiguous and on the CPU, so `len` initialized bytes start at `data_ptr`.
+    // It is the only handle to them.
     unsafe { std::slice::from_raw_parts(copy.data_ptr(), len) }.to_vec()
 }
 
-/// Small whole numbers, which every dtype holds.
+/// A tensor of small integers, which every dtype can represent.
 fn numbers(rng: &mut Rng, dtype: DType, shape: &[usize]) -> Tensor {
     let values: Vec<i64> = (0..shape.iter().product()).map(|_| rng.between(0, 9)).collect();
     Tensor::from_slice(&values, shape).unwrap().cast(dtype).unwrap()
@@ -30,7 +31,8 @@ fn index(rng: &mut Rng, shape: &[usize], size: usize) -> Tensor {
     Tensor::from_slice(&values, shape).unwrap()
 }
 
-/// Calls of operations whose kernels have several strategies or levels, on `rows` rows of `width`.
+/// Calls of operations whose kernels have several strategies or levels, on `rows` rows of `width`
+/// elements.
 fn calls(rng: &mut Rng, dtype: DType, rows: usize, width: usize) -> Vec<Named<'static>> {
     let shape = [rows, width];
     let x = numbers(rng, dtype, &shape);
@@ -125,11 +127,11 @@ fn thresholds_of_users_give_the_bits_of_low_ones() {
     };
     // Enough work for several threads.
     check(calls(&mut rng, DType::F32, 3 * grain / 4 / 8, 8));
-    // Results that are streamed.
+    // Results that are written with non-temporal stores.
     let mut large = calls(&mut rng, DType::F32, stream / 4 / 1000 + 1, 1000);
     large.truncate(6);
     check(large);
-    // Updates that no cache holds, in rows that are neither short nor long.
+    // Updates that are larger than the caches, in rows of medium length.
     let (rows, width) = (cached / 4 / 64 + 1, 64);
     let x = numbers(&mut rng, DType::F32, &[rows / 10, width]);
     let updates = Tensor::full(&[rows, width], 3, DType::F32).unwrap();

@@ -1,5 +1,5 @@
-//! Every kernel is compared bit for bit with a naive implementation, for random ranks, dtypes,
-//! strides and thread counts.
+//! Compares every kernel bit by bit with a naive implementation, for random ranks, dtypes, strides
+//! and thread counts.
 
 mod large;
 mod ways;
@@ -29,7 +29,7 @@ fn shapes(ranks: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Vec<u
     prop::collection::vec(0usize..=4, ranks)
 }
 
-/// Compares bit for bit. All NaNs are equal, because the bits of a NaN result are not specified.
+/// Compares bits. All NaNs count as equal, because the bits of a NaN result are not specified.
 fn assert_same(got: &Tensor, expected: &Nd) {
     let (got, expected) = (canonical(Nd::of_tensor(got)), canonical(expected.clone()));
     assert_eq!(got, expected);
@@ -73,7 +73,7 @@ fn random_slice(rng: &mut Rng, size: usize) -> Slice {
     Slice { start, stop, step }
 }
 
-/// A reduction that the dtype supports, or none for an assignment.
+/// A random reduction that the dtype supports, or an assignment.
 fn random_reduce(rng: &mut Rng, dtype: DType) -> Option<(Reduce, bool)> {
     let defined = REDUCTIONS.into_iter().filter(|reduce| reduce.is_defined_for(dtype));
     let defined: Vec<Reduce> = defined.collect();
@@ -316,9 +316,9 @@ proptest! {
     }
 }
 
-/// Sizes on both sides of each threshold: words and blocks of a mask (64, 4096), few elements
-/// (1024), few entries (64) of a small tensor (2 KiB), blocks of a long row (16 KiB), a dense index
-/// (8 places per entry), and a second thread (128 KiB of work).
+/// Tests sizes on both sides of each threshold: words and blocks of a mask (64 and 4096 elements),
+/// few elements (1024), few entries (64) of a small tensor (2 KiB), blocks of a long row (16 KiB),
+/// a dense index (8 places per entry), and a second thread (128 KiB of work).
 #[test]
 fn twins_agree_around_every_threshold() {
     let mut rng = Rng(7);
@@ -379,7 +379,7 @@ fn every_reduction_of_every_dtype_along_an_axis_is_its_naive_twin() {
     let mut rng = Rng(12);
     for dtype in DType::ALL {
         for reduce in REDUCTIONS.into_iter().filter(|reduce| reduce.is_defined_for(dtype)) {
-            // On both sides of the threshold for few elements.
+            // These sizes are on both sides of the threshold for few elements.
             let kinds = [(false, 0), (false, 1), (true, 0), (true, 1)];
             for ((include, axis), n) in kinds.into_iter().flat_map(|kind| [(kind, 8), (kind, 70)]) {
                 let x = Nd::random(&mut rng, dtype, &[n, n]);
@@ -405,7 +405,7 @@ fn halves_are_cast_many_at_a_time_as_one_by_one() {
         for half in [DType::F16, DType::BF16] {
             let whole = x.tensor().cast(half).unwrap();
             let laid = x.scattered(&mut rng).cast(half).unwrap();
-            // Casts to and from 64 bits convert numbers one by one.
+            // Casts through float64 convert the numbers one by one.
             let singly = x.tensor().cast(DType::F64).unwrap().cast(half).unwrap();
             let back = |x: &Tensor| x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap();
             assert_eq!(format!("{:?}", back(&whole)), format!("{:?}", back(&singly)));

@@ -1,4 +1,5 @@
-//! All algorithms for scatters, elements and rows, on both sides of the thresholds between them.
+//! Tests of all algorithms for scatters, elements and rows, on both sides of the thresholds between
+//! them.
 
 use inlay::{
     DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor, jit, set_num_threads,
@@ -8,10 +9,10 @@ use super::{REDUCTIONS, assert_same, check_along, check_read, check_scatter, ran
 use crate::support::device::{also_on_gpu, threads};
 use crate::support::{Nd, Rng, naive, tuning};
 
-/// The algorithms of a scatter. Rows of up to 64 bytes are reduced directly, longer ones by place,
-/// and single elements without a list. A block has 2048 entries. A row is processed in lanes of 64
-/// elements. Threads split a place that most entries name by columns. 16-bit sums with a sparse
-/// index are sorted.
+/// Covers the algorithms of a scatter. Rows of up to 64 bytes are reduced directly, longer rows by
+/// place, and single elements without a list. A block has 2048 entries. A row is processed in lanes
+/// of 64 elements. If most entries name one place, threads split it by columns. 16-bit sums with a
+/// sparse index are sorted.
 #[test]
 fn twins_agree_on_every_way_of_a_scatter() {
     let mut rng = Rng(17);
@@ -31,8 +32,8 @@ fn twins_agree_on_every_way_of_a_scatter() {
     }
 }
 
-/// Scatters on both sides of the thresholds for small ones: 2 KiB, 64 entries, an index of 64 or 32
-/// bits, and contiguous rows along the first axis that is longer than 1.
+/// Covers scatters on both sides of the limits for small scatters: 2 KiB, 64 entries, an index of
+/// 64 or 32 bits, and contiguous rows along the first axis that is longer than 1.
 #[test]
 fn twins_agree_on_small_scatters() {
     let _low = tuning::low();
@@ -68,7 +69,7 @@ fn twins_agree_on_small_scatters() {
     }
 }
 
-/// All combinations with one and with two threads, compared bit for bit.
+/// Makes all combinations with one and with two threads, and compares the bits.
 fn check_threads(rng: &mut Rng, x: &Nd, axis: usize, index: &Nd) {
     let _low = tuning::low();
     let mut shape = x.shape.clone();
@@ -91,11 +92,11 @@ fn check_threads(rng: &mut Rng, x: &Nd, axis: usize, index: &Nd) {
     }
 }
 
-/// One thread reduces rows of up to 512 bytes directly; several threads do so with rows that fit in
-/// caches. They process 8 elements or a multiple of 16 at a time; by place 64, 32 or 16. Rows of up
-/// to 16 bytes are assigned directly, by one thread up to 32 bytes.
-/// With at least 8 places per entry, rows of up to 16 KiB are written directly; with more than 32,
-/// only if no state per place is needed.
+/// One thread reduces rows of up to 512 bytes directly. Several threads do so if the rows fit into
+/// the caches. Direct reductions process 8 elements or a multiple of 16 at a time, and reductions
+/// by place 64, 32 or 16. Rows of up to 16 bytes are assigned directly, with one thread up to 32
+/// bytes. With at least 8 places per entry, rows of up to 16 KiB are written directly. With more
+/// than 32 places per entry, this holds only if no state per place is needed.
 #[test]
 fn twins_agree_with_one_thread_and_several() {
     let mut rng = Rng(37);
@@ -130,8 +131,9 @@ fn twins_agree_with_one_thread_and_several() {
     }
 }
 
-/// Rows that a program selects only for a scatter are read in place: directly or by place. With at
-/// least 8 places per entry they are selected first. There may be more rows than the index names.
+/// If a program selects rows only for a scatter, the scatter reads them from their source, directly
+/// or by place. With at least 8 places per entry, the rows are selected first. There may be more
+/// rows than the index names.
 #[test]
 fn twins_agree_on_rows_that_are_selected_to_be_scattered() {
     let _low = tuning::low();
@@ -163,7 +165,7 @@ fn twins_agree_on_rows_that_are_selected_to_be_scattered() {
                 let joined = jit(|args: &[Tensor]| {
                     let [x, index, table, select] = args else { unreachable!("four arguments") };
                     let updates = table.index_select(select, axis as i64)?;
-                    // A copy is needed, because it is written in place.
+                    // The copy is needed because it is written in place.
                     let x = x.copy()?;
                     Ok(vec![x.scatter(index, &updates, scatter.axis(axis as i64))?])
                 });
@@ -178,9 +180,9 @@ fn twins_agree_on_rows_that_are_selected_to_be_scattered() {
     }
 }
 
-/// Single values of 4 bytes and of other sizes, which are listed differently; in forward and in
-/// backward order, which lists a whole block; along the first axis, which threads split, and along
-/// the last.
+/// Covers single values of 4 bytes and of other sizes, which are listed differently, in forward and
+/// in backward order, which lists a whole block. They are along the first axis, which threads
+/// split, and along the last axis.
 #[test]
 fn twins_agree_on_single_values() {
     let mut rng = Rng(41);
@@ -195,7 +197,7 @@ fn twins_agree_on_single_values() {
     }
 }
 
-/// Means count in `u8`, and list places whose count overflows: places that are named 254 times, 255
+/// Means count in `u8`, and list places whose count overflows. The places are named 254 times, 255
 /// times, and three times as often.
 #[test]
 fn twins_agree_on_means_of_many() {
@@ -214,9 +216,9 @@ fn twins_agree_on_means_of_many() {
     }
 }
 
-/// Indices that are spread evenly, that mostly name eight places, and that mostly name one place.
-/// Several threads reduce rows of more than 64 bytes directly: in the first case if all rows
-/// together have up to 64 KiB (the low threshold), in the others always.
+/// Covers indices that are distributed evenly, that mostly name eight places, and that mostly name
+/// one place. Several threads reduce rows of more than 64 bytes directly: in the first case if all
+/// rows together have up to 64 KiB (the low threshold), in the other cases always.
 #[test]
 fn twins_agree_on_uneven_indices() {
     let _low = tuning::low();
@@ -266,16 +268,16 @@ fn twins_agree_on_uneven_indices() {
     }
 }
 
-/// The same values in rows that are stored in reverse order.
+/// Returns the same values with rows that are stored in reverse order.
 fn backwards(x: &Tensor) -> Tensor {
     let reversed = SliceScatter::new(1, Slice { start: None, stop: None, step: -1 });
     x.slice(&reversed).unwrap().copy().unwrap().slice(&reversed).unwrap()
 }
 
-/// The algorithms of `put_along_axis`, for each reduction: 32 lanes at a time, lanes moved to a
-/// tile (2 KiB apart, up to 512 KiB, one entry per 2 places), grouped by place (16-bit sums; fewer
-/// than one entry per 8 places), and lanes split between threads (2^16 entries, fewer lanes than
-/// threads).
+/// Covers the algorithms of `put_along_axis` for each reduction: 32 lanes at a time, lanes that are
+/// moved to a tile (a stride of 2 KiB, up to 512 KiB, one entry per 2 places), entries grouped by
+/// place (16-bit sums; fewer than one entry per 8 places), and lanes that are split between threads
+/// (2^16 entries, fewer lanes than threads).
 #[test]
 fn twins_agree_on_every_way_along_an_axis() {
     let mut rng = Rng(19);
@@ -300,7 +302,7 @@ fn twins_agree_on_every_way_along_an_axis() {
         let mut check = |dtype, shape: [usize; 2], axis, entries| {
             check_along(rng, (dtype, DType::I64), &shape, axis, entries, reduce);
         };
-        // 32 lanes at the size of a tile and above it.
+        // 32 lanes have the size of a tile, or are larger.
         check(DType::C128, [1024, 128], 0, 512);
         check(DType::C128, [1025, 128], 0, 512);
         check(DType::F32, [300, 1], 0, (1 << 16) - 1);
@@ -346,7 +348,7 @@ fn an_entry_out_of_range_changes_nothing_along_an_axis() {
     }
 }
 
-/// Rows of one element along the axis are read as elements, others a cache line at a time.
+/// Rows with one element are read as elements, and longer rows by cache lines.
 #[test]
 fn twins_agree_on_every_way_to_select_rows() {
     let mut rng = Rng(29);
@@ -358,7 +360,7 @@ fn twins_agree_on_every_way_to_select_rows() {
                 let index = Nd::random_index(&mut rng, DType::I64, &[entries], shape[axis]);
                 let rows = naive::index_select(&x, &index, axis);
                 let index = index.tensor();
-                // The matrix itself, and its transpose.
+                // The same matrix in row-major and in column-major order.
                 let turned = x.tensor().transpose(&[1, 0]).unwrap().copy().unwrap();
                 for x in [x.tensor(), turned.transpose(&[1, 0]).unwrap()] {
                     check_read(&rows, || x.index_select(&index, axis as i64));

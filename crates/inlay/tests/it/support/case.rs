@@ -1,4 +1,4 @@
-//! Cases as data: reads `testdata/<op>.toml`. The format is described in `python/tests/cases.py`.
+//! Reads the cases in `testdata/<op>.toml`. `python/tests/cases.py` describes the format.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub(crate) struct Case {
     /// The tensors of the call in order, then those of lists and keys.
     pub(crate) arrays: Vec<(String, Nd)>,
     pub(crate) attrs: Table,
-    /// The dtype that "T" stands for.
+    /// The dtype that replaces "T".
     pub(crate) dtype: Option<DType>,
     pub(crate) expect: Expect,
 }
@@ -38,8 +38,8 @@ pub(crate) fn files() -> Vec<String> {
     names
 }
 
-/// All cases of a file, one for each dtype that a case lists. Cases that Rust's types rule out are
-/// left out.
+/// Returns all cases of a file, one for each dtype that a case lists. Cases that Rust's types rule
+/// out are skipped.
 pub(crate) fn load(file: &str) -> Vec<Case> {
     let text = std::fs::read_to_string(folder().join(file)).unwrap();
     let table: Table = text.parse().unwrap();
@@ -74,7 +74,7 @@ fn read(file: &Table, case: &Table, dtype: Option<DType>) -> Case {
     let text = |key: &str| of(key).unwrap().as_str().unwrap().to_string();
     let op = text("op");
     let declared = inlay::operations().iter().find(|operation| operation.name == op);
-    // The tensors of a call in order; `x` and `value` of `x[...] = value`.
+    // The tensor arguments of the call, in order. For `x[...] = value` they are `x` and `value`.
     let order: Vec<&str> = match declared {
         Some(operation) => operation.arguments.iter().map(|argument| argument.name).collect(),
         None => vec!["x", "value"],
@@ -108,7 +108,7 @@ fn read(file: &Table, case: &Table, dtype: Option<DType>) -> Case {
     }
 }
 
-/// A dtype by its name, or "T".
+/// Parses the name of a dtype, or "T".
 pub(crate) fn dtype_of(value: &Value, dtype: Option<DType>) -> DType {
     match value.as_str().unwrap() {
         "T" => dtype.unwrap(),
@@ -139,7 +139,7 @@ fn array(value: &Value, dtype: Option<DType>) -> Nd {
     Nd::new(dtype, &shape, cells.collect())
 }
 
-/// A number as the files write it.
+/// Parses a number in the notation of the files.
 pub(crate) fn scalar(value: &Value) -> Scalar {
     let part = |value: &Value| match scalar(value) {
         Scalar::Float(float) => float,
@@ -160,7 +160,8 @@ pub(crate) fn scalar(value: &Value) -> Scalar {
 }
 
 impl Case {
-    /// The tensors. Layout 0 is contiguous; others are strided.
+    /// Returns the tensors in one of several layouts. Layout 0 is contiguous, the others are
+    /// strided.
     pub(crate) fn tensors(&self, layout: usize) -> Vec<(String, Tensor)> {
         let mut rng = Rng(layout as u64);
         let mut lay = |nd: &Nd| if layout == 0 { nd.tensor() } else { nd.scattered(&mut rng) };
@@ -168,7 +169,7 @@ impl Case {
     }
 }
 
-/// Replaces all NaNs by one, because the bits of a NaN result are not specified.
+/// Replaces all NaNs by the same NaN, because the bits of a NaN result are not specified.
 pub(crate) fn canonical(mut nd: Nd) -> Nd {
     let size = match nd.dtype {
         DType::C64 | DType::C128 => nd.dtype.size() / 2,

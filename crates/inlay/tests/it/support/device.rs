@@ -1,10 +1,10 @@
-//! The same tests on every device. Constructors make tensors on the current device.
+//! Runs the same tests on every device. Constructors make tensors on the current device.
 
 use std::ops::RangeInclusive;
 
 use inlay::{Device, current_device};
 
-/// Numbers of threads that must give the same results. On a GPU the number does not matter.
+/// The numbers of threads that must give the same results. On a GPU the number has no effect.
 pub(crate) fn threads() -> RangeInclusive<usize> {
     match current_device() {
         Device::Cpu => 1..=4,

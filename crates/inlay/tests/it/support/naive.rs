@@ -1,11 +1,11 @@
-//! Naive implementations of the operations: element by element, in order.
+//! Naive implementations of the operations, which process one element after the other.
 
 use inlay::{Complex32, Complex64, DType, Reduce, Slice, bf16, f16};
 
 use super::Nd;
 use super::nd::{Cell, cell, indices, int_cell, to_int};
 
-/// An index as a position from the front.
+/// Converts an index value to a position.
 fn position(value: i128, size: usize) -> usize {
     (if value < 0 { value + size as i128 } else { value }) as usize
 }
@@ -39,7 +39,7 @@ pub(crate) fn diagonal_scatter(x: &Nd, src: &Nd, offset: i64, axis1: usize, axis
     out
 }
 
-/// The element of `small`, broadcast to a larger shape, at an index of that shape.
+/// Broadcasts `small` to a larger shape, and returns its element at an index of that shape.
 fn broadcast_at(small: &Nd, at: &[usize]) -> Cell {
     let tail = &at[at.len() - small.shape.len()..];
     let at: Vec<usize> =
@@ -92,7 +92,7 @@ pub(crate) fn scatter(
     combine(x, met, reduce)
 }
 
-/// Index and values have one shape. Their sizes off the axis are at most those of `x`.
+/// Index and values have one shape. On the other axes, they are not larger than `x`.
 pub(crate) fn put_along_axis(
     x: &Nd,
     index: &Nd,
@@ -156,7 +156,7 @@ pub(crate) fn keep_triangle(x: &Nd, lower: bool, offset: i64) -> Nd {
     Nd::new(x.dtype, &x.shape, indices(&x.shape).map(keep).collect())
 }
 
-/// The plain loop over the values, in their order.
+/// A sequential loop over the values.
 pub(crate) fn reduced(dtype: DType, how: Reduce, values: &[Cell]) -> Cell {
     macro_rules! floats {
         ($wide:ty, $load:expr, $store:expr) => {{

@@ -34,8 +34,8 @@ impl Nd {
         Nd { dtype, shape: shape.to_vec(), cells }
     }
 
-    /// Values that are often equal: small numbers and zeros, and for floats sometimes NaN and
-    /// infinity.
+    /// Random values that are often equal: small numbers and zeros, and for floats sometimes NaN
+    /// and infinity.
     pub(crate) fn random(rng: &mut Rng, dtype: DType, shape: &[usize]) -> Self {
         let count = shape.iter().product();
         let cells = (0..count).map(|_| random_cell(rng, dtype)).collect();
@@ -63,20 +63,21 @@ impl Nd {
     pub(crate) fn of_tensor(tensor: &Tensor) -> Self {
         let copy = tensor.cpu().unwrap().copy().unwrap();
         let size = copy.dtype().size();
-        // SAFETY: the copy is contiguous, and nobody else has it.
+        // SAFETY: `copy` is contiguous and on the CPU, so `numel * size` initialized bytes start at
+        // `data_ptr`. It is the only handle to them.
         let bytes = unsafe { std::slice::from_raw_parts(copy.data_ptr(), copy.numel() * size) };
         let cells = bytes.chunks_exact(size).map(cell).collect();
         Nd::new(copy.dtype(), copy.shape(), cells)
     }
 
-    /// A contiguous tensor.
+    /// Returns a contiguous tensor on the current device.
     pub(crate) fn tensor(&self) -> Tensor {
         let order: Vec<usize> = (0..self.shape.len()).collect();
         self.lay(&order, |_| (1, 0, false), 0).to(current_device()).unwrap()
     }
 
-    /// A tensor of the same elements with a random layout: any order and direction of axes, gaps of
-    /// any number of bytes, and any address.
+    /// Returns a tensor of the same elements with a random layout: any order and direction of axes,
+    /// gaps of any number of bytes, and any alignment.
     pub(crate) fn scattered(&self, rng: &mut Rng) -> Tensor {
         if rng.chance(4) {
             return self.tensor();
@@ -94,8 +95,8 @@ impl Nd {
         }
     }
 
-    /// As [`Nd::lay`], but made by views of a larger array, for GPU memory. Gaps are whole
-    /// elements.
+    /// Like [`Nd::lay`], but makes a view of a larger tensor, which also works for GPU memory. Gaps
+    /// are whole elements.
     fn cut(
         &self,
         order: &[usize],
@@ -142,8 +143,8 @@ impl Nd {
         whole.tensor().slice(&part).unwrap().transpose(&perm).unwrap()
     }
 
-    /// A tensor that has stride 0 along the axes for which `held` is true. The elements of `self`
-    /// along those axes must be equal.
+    /// Returns a tensor that has stride 0 on the axes for which `held` is true. The elements of
+    /// `self` along those axes must be equal.
     pub(crate) fn held(&self, rng: &mut Rng, held: &[bool]) -> Tensor {
         let slim: Vec<usize> = self
             .shape
@@ -160,8 +161,9 @@ impl Nd {
         }
     }
 
-    /// `order` lists the axes from outermost to innermost. For each axis there is a factor and a
-    /// number of bytes by which its stride is larger than needed, and whether it is reversed.
+    /// Returns a tensor with the given layout. `order` lists the axes from outermost to innermost.
+    /// For each axis, `plan` gives a factor and a number of bytes by which the stride is enlarged,
+    /// and whether the axis is reversed.
     fn lay(
         &self,
         order: &[usize],
@@ -191,7 +193,8 @@ impl Nd {
         let len = bytes.len();
         let ptr = NonNull::new(Box::into_raw(bytes).cast::<u8>()).unwrap();
         let owner = Box::new(Freed(ptr, len));
-        // SAFETY: the bytes live as long as the owner, and nobody else has them.
+        // SAFETY: `ptr` and `len` come from a leaked box of initialized bytes, which `owner` frees.
+        // No other code has the pointer.
         unsafe { Tensor::from_foreign(ptr, len, layout, self.dtype, true, owner) }.unwrap()
     }
 
@@ -226,16 +229,16 @@ impl Nd {
     }
 }
 
-/// Memory that is freed with the tensor.
+/// The owner of a tensor's memory. Dropping it frees the memory.
 struct Freed(NonNull<u8>, usize);
-// SAFETY: the owner of plain memory.
+// SAFETY: it owns plain bytes, which any thread may free.
 unsafe impl Send for Freed {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives no access to the bytes.
 unsafe impl Sync for Freed {}
 impl Drop for Freed {
     fn drop(&mut self) {
         let bytes = std::ptr::slice_from_raw_parts_mut(self.0.as_ptr(), self.1);
-        // SAFETY: `lay` took it out of a box.
+        // SAFETY: `lay` got pointer and length from `Box::into_raw`, and this runs once.
         drop(unsafe { Box::from_raw(bytes) });
     }
 }

@@ -1,4 +1,4 @@
-//! A small random number generator; a seed determines a case.
+//! A small random number generator. The same seed gives the same numbers.
 
 /// SplitMix64.
 pub(crate) struct Rng(pub(crate) u64);

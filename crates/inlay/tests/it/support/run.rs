@@ -1,4 +1,4 @@
-//! Calls the operation of a case, as its declaration says.
+//! Calls the operation of a case through its declaration.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use toml::Value as Toml;
 
 use super::case::{Case, dtype_of, scalar};
 
-/// The arguments of a call, with the defaults of the Python signatures.
+/// The arguments of a call. Arguments that a case leaves out get their declared defaults.
 struct Given<'a> {
     case: &'a Case,
     tensors: &'a [(String, Tensor)],
@@ -22,8 +22,8 @@ impl<'a> Given<'a> {
         self.find(name).unwrap_or_else(|| panic!("{} has no {name}", self.case.name))
     }
 
-    /// The value of an argument: a tensor of that name, the list of the tensors x0, x1, …, or an
-    /// attribute. A number may stand for a tensor of one element.
+    /// Returns the value of an argument: the tensor of that name, the list of the tensors x0, x1,
+    /// …, or an attribute. If a number is given for a tensor, it becomes a tensor of one element.
     fn value(&self, argument: &Argument) -> Result<Value<'a>> {
         use ArgumentKind as Kind;
         let attr = self.case.attrs.get(argument.name);
@@ -94,7 +94,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The result of the case's call; for a call in place, the target.
+/// Makes the call of a case, and returns its result. For an in-place call, that is the target.
 pub(crate) fn run(case: &Case, tensors: &[(String, Tensor)], in_place: bool) -> Result<Tensor> {
     let given = Given { case, tensors };
     let x = || given.tensor("x");

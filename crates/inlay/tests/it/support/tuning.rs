@@ -1,32 +1,37 @@
-//! The thresholds of the CPU's kernels in tests: low ones, so that small tensors reach every strategy,
-//! or those that users have.
+//! The thresholds of the CPU kernels in tests: low values, so that small tensors reach every
+//! strategy, or the defaults.
 
 use std::cell::Cell;
 use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use inlay_cpu::tuning::{CACHED, GRAIN, STREAM, Threshold};
 
-/// Tests with low thresholds share it; a test with the thresholds of users has it alone.
+/// Tests with low thresholds hold this lock shared. Tests with default thresholds hold it
+/// exclusively.
 static LOCK: RwLock<()> = RwLock::new(());
 
 thread_local! {
-    /// How many [`Low`] this thread has: a thread must not take the lock twice.
+    /// The number of [`Low`] guards of this thread. Only the first takes the lock, because a thread
+    /// must not take it twice.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What [`low`] sets to [`LOW`] bytes.
+/// The thresholds that [`low`] sets to [`LOW`] bytes.
 static LOWERED: [&Threshold; 3] = [&GRAIN, &STREAM, &CACHED];
 
-/// Bytes that are split among threads, streamed, and too many for a cache, while thresholds are low.
+/// The low value in bytes. Larger work is split among threads, larger results are written with
+/// non-temporal stores, and larger updates count as too large for the caches.
 pub(crate) const LOW: usize = 64 << 10;
 
 fn lower() {
     LOWERED.iter().for_each(|threshold| std::mem::forget(threshold.set(LOW)));
 }
 
-/// Thresholds are low while this lives.
+/// A guard: thresholds are low while it lives.
 #[must_use = "thresholds are low until this is dropped"]
-pub(crate) struct Low(#[expect(dead_code, reason = "held")] Option<RwLockReadGuard<'static, ()>>);
+pub(crate) struct Low(
+    #[expect(dead_code, reason = "held until dropped")] Option<RwLockReadGuard<'static, ()>>,
+);
 
 pub(crate) fn low() -> Low {
     static LOWER: Once = Once::new();
@@ -42,13 +47,15 @@ impl Drop for Low {
     }
 }
 
-/// Thresholds are those that users have while this lives.
-#[must_use = "thresholds are those of users until this is dropped"]
-pub(crate) struct Released(#[expect(dead_code, reason = "held")] RwLockWriteGuard<'static, ()>);
+/// A guard: thresholds have their defaults while it lives.
+#[must_use = "thresholds have their defaults until this is dropped"]
+pub(crate) struct Released(
+    #[expect(dead_code, reason = "held until dropped")] RwLockWriteGuard<'static, ()>,
+);
 
-/// Not inside of [`low`].
+/// Sets the thresholds to their defaults. Panics if this thread holds a [`Low`].
 pub(crate) fn released() -> Released {
-    assert_eq!(DEPTH.get(), 0, "low thresholds are given up first");
+    assert_eq!(DEPTH.get(), 0, "drop the guard of low thresholds first");
     let lock = LOCK.write().unwrap_or_else(PoisonError::into_inner);
     for threshold in LOWERED {
         threshold.reset();
