@@ -48,6 +48,34 @@ fn none(len: usize) -> Strides {
     }
 }
 
+/// Returns the strides of a contiguous array, or `None` if its bytes exceed an `isize`.
+#[inline]
+fn row_major(shape: &[usize], size: usize) -> Option<Strides> {
+    let mut bytes = size;
+    let mut stride_of = |dim: usize| {
+        let stride = bytes as isize;
+        bytes = bytes.checked_mul(dim)?;
+        Some(stride)
+    };
+    let mut strides = none(shape.len());
+    if shape.len() > INLINE {
+        for (stride, &dim) in strides.iter_mut().zip(shape).rev() {
+            *stride = stride_of(dim)?;
+        }
+    } else {
+        // A loop of fixed length is unrolled, which keeps the strides in registers. Strides in
+        // memory stall when they are moved: the move loads what was just stored in smaller pieces.
+        let mut all = [0; INLINE];
+        for k in (0..INLINE).rev() {
+            if let Some(&dim) = shape.get(k) {
+                all[k] = stride_of(dim)?;
+            }
+        }
+        strides = SmallVec::from_buf_and_len(all, shape.len());
+    }
+    isize::try_from(bytes).ok().map(|_| strides)
+}
+
 /// Returns `shape` with another size on `axis`.
 #[inline]
 pub fn resized(shape: &[usize], axis: usize, size: usize) -> Shape {
@@ -68,16 +96,11 @@ impl Layout {
     /// Returns the row-major layout without gaps. Fails if the number of bytes exceeds
     /// `isize::MAX`.
     pub fn contiguous(op: &'static str, shape: &[usize], size: usize) -> Result<Self> {
-        let too_large = || Error::TooLarge { op, shape: shape.to_vec() };
-        let mut strides = none(shape.len());
-        if !shape.contains(&0) {
-            let mut bytes = size;
-            for (stride, &dim) in strides.iter_mut().zip(shape).rev() {
-                *stride = bytes as isize;
-                bytes = bytes.checked_mul(dim).ok_or_else(too_large)?;
-            }
-            isize::try_from(bytes).map_err(|_| too_large())?;
-        }
+        let strides = match shape.contains(&0) {
+            true => Some(none(shape.len())),
+            false => row_major(shape, size),
+        };
+        let strides = strides.ok_or_else(|| Error::TooLarge { op, shape: shape.to_vec() })?;
         Ok(Layout { shape: copied(shape, 0), strides, offset: 0 })
     }
 

@@ -13,8 +13,6 @@ use crate::symbolic::{ProgramRef, Symbolic, program_of_sizes};
 use crate::tape::{Edge, History, Link, Saved, Saves, TapeNode, is_grad_enabled};
 use crate::{Device, Tensor, device};
 
-type Metas = SmallVec<[Meta; 3]>;
-
 /// Runs `op` on `inputs`. The result is fresh, or a view for operations that make views. On
 /// symbolic tensors the call becomes a node of their program.
 #[track_caller]
@@ -93,17 +91,19 @@ fn call<O: Op>(
     program: Option<ProgramRef>,
     wanted: Option<Device>,
 ) -> Result<Tensor> {
-    // The metas are pushed one by one. Collecting them takes several times as long.
-    let mut metas = Metas::new();
-    inputs.iter().for_each(|tensor| metas.push(tensor.meta()));
-    let inferred = match (op.infer(inputs_of::<O, _>(&metas)), &program) {
+    let metas = O::Inputs::each(inputs, |tensor| tensor.meta());
+    // Large results are borrowed where they are: a move of bytes that were just stored stalls.
+    let found = op.infer(inputs_of::<O, _>(metas.as_ref()));
+    let inferred = match (&found, &program) {
         (Ok(inferred), _) => inferred,
-        (Err(error), None) => return Err(error),
-        (Err(error), Some(program)) => return Err(program.locate(error, Location::caller())),
+        (Err(error), None) => return Err(error.clone()),
+        (Err(error), Some(program)) => {
+            return Err(program.locate(error.clone(), Location::caller()));
+        }
     };
     let record = is_recorded(&op, inputs, program.is_some())?;
     if out == Out::InPlace {
-        debug_assert_eq!(inferred.meta, metas[0], "{} keeps dtype and shape", op.name());
+        debug_assert_eq!(inferred.meta, metas.as_ref()[0], "{} keeps dtype and shape", op.name());
         expect_target(&op, inputs[0], program.is_some(), record)?;
     }
     // Edges and saved values are made only for a recorded call: moving them takes a tenth of the
@@ -114,19 +114,23 @@ fn call<O: Op>(
     let Some(program) = &program else {
         let edges = if record { edges() } else { SmallVec::new() };
         let mut saved = Saved::default();
-        let result = run(&op, &inferred, inputs, (out, wanted), (record, saves), &mut saved)?;
+        let result = run(&op, inferred, inputs, (out, wanted), (record, saves), &mut saved);
+        let array = match &result {
+            Ok(array) => array,
+            Err(error) => return Err(error.clone()),
+        };
         let is_view = O::IS_VIEW
-            && inputs.first().is_some_and(|first| result.buffer.same_as(&first.array().buffer));
-        let view = is_view.then(|| result.buffer.version());
+            && inputs.first().is_some_and(|first| array.buffer.same_as(&first.array().buffer));
+        let view = is_view.then(|| array.buffer.version());
         if !record {
             return Ok(match out {
-                Out::Fresh => Tensor::with_history(result, History::of_view(view)),
+                Out::Fresh => Tensor::with_history(result?, History::of_view(view)),
                 Out::InPlace => inputs[0].clone(),
             });
         }
-        let node = tape(op, inferred, metas, edges, result.dtype, saved);
+        let node = tape(op, found?, metas, edges, array.dtype, saved);
         return Ok(match out {
-            Out::Fresh => Tensor::with_history(result, History::new(node, view)),
+            Out::Fresh => Tensor::with_history(result?, History::new(node, view)),
             Out::InPlace => rewritten(inputs[0], node),
         });
     };
@@ -137,7 +141,7 @@ fn call<O: Op>(
     let value = Symbolic::new(program, id, inferred.meta.clone(), of);
     let saved = saved_values(inputs, saves, &value);
     let dtype = inferred.meta.dtype;
-    let node = if record { tape(op, inferred, metas, edges, dtype, saved) } else { None };
+    let node = if record { tape(op, found?, metas, edges, dtype, saved) } else { None };
     Ok(match (out, inputs.first().and_then(|first| first.symbolic())) {
         (Out::InPlace, Some(target)) => {
             target.move_on(id);
@@ -158,12 +162,20 @@ fn rewritten(target: &Tensor, node: Option<Link>) -> Tensor {
 fn tape<O: Op>(
     op: O,
     inferred: Inferred<O::Found>,
-    metas: Metas,
+    metas: impl IntoIterator<Item = Meta>,
     edges: SmallVec<[Edge; 3]>,
     dtype: DType,
     saved: Saved,
 ) -> Option<Link> {
-    let link = || TapeNode::link(Box::new(WithFound { op, inferred }), edges, metas, dtype, saved);
+    let link = || {
+        TapeNode::link(
+            Box::new(WithFound { op, inferred }),
+            edges,
+            metas.into_iter().collect(),
+            dtype,
+            saved,
+        )
+    };
     dtype.is_differentiable().then(link)
 }
 
@@ -189,10 +201,14 @@ fn run<O: Op>(
                 before = Some(device::to_contiguous(op.name(), inputs[0].array())?);
             }
         }
-        let result = op.run(inputs_of::<O, _>(&copies.read_from(inputs)), inferred, out)?;
+        let result = {
+            let arrays = copies.read_from::<O::Inputs>(inputs);
+            op.run(inputs_of::<O, _>(arrays.as_ref()), inferred, out)
+        };
         before.into_iter().for_each(|before| copies.add(0, before));
-        Ok(result)
-    })?;
+        result
+    });
+    let Ok(array) = &result else { return result };
     // Counted before values are saved, because each is saved with the version of its memory.
     if out == Out::InPlace {
         inputs[0].array().buffer.count_write(record);
@@ -204,9 +220,9 @@ fn run<O: Op>(
             None => inputs[k].clone(),
         };
         // The result is saved without its history: that is the node itself, so it would be a cycle.
-        *saved = Saved::new(saves, inputs.len(), copy, || Tensor::from_array(result.clone()));
+        *saved = Saved::new(saves, inputs.len(), copy, || Tensor::from_array(array.clone()));
     }
-    Ok(result)
+    result
 }
 
 /// Returns the values that the rule of a symbolic call reads. Writes in place change handles, not

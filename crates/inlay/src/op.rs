@@ -18,12 +18,17 @@ pub(crate) trait Arity: 'static {
     type Of<'a, T: 'a>: Copy;
     /// The number of inputs, or `None` for any number.
     const COUNT: Option<usize>;
+    /// One `U` for each input.
+    type Each<U>: AsRef<[U]> + AsMut<[U]> + IntoIterator<Item = U>;
 
     /// Returns the inputs in `all`, or `None` if their number is wrong.
     fn of<T>(all: &[T]) -> Option<Self::Of<'_, T>>;
 
     /// Returns the inputs as a slice.
     fn all<'a, T>(inputs: Self::Of<'a, T>) -> &'a [T];
+
+    /// Makes a `U` of each input. `inputs` has the right number of them.
+    fn each<T, U>(inputs: &[T], make: impl FnMut(&T) -> U) -> Self::Each<U>;
 }
 
 /// Exactly `N` inputs, which arrive as an array.
@@ -31,6 +36,7 @@ pub(crate) struct Inputs<const N: usize>;
 
 impl<const N: usize> Arity for Inputs<N> {
     type Of<'a, T: 'a> = &'a [T; N];
+    type Each<U> = [U; N];
     const COUNT: Option<usize> = Some(N);
 
     #[inline]
@@ -42,6 +48,11 @@ impl<const N: usize> Arity for Inputs<N> {
     fn all<'a, T>(inputs: Self::Of<'a, T>) -> &'a [T] {
         inputs
     }
+
+    #[inline]
+    fn each<T, U>(inputs: &[T], mut make: impl FnMut(&T) -> U) -> [U; N] {
+        std::array::from_fn(|k| make(&inputs[k]))
+    }
 }
 
 /// Any number of inputs, which arrive as a slice.
@@ -49,6 +60,7 @@ pub(crate) struct AnyInputs;
 
 impl Arity for AnyInputs {
     type Of<'a, T: 'a> = &'a [T];
+    type Each<U> = Vec<U>;
     const COUNT: Option<usize> = None;
 
     fn of<T>(all: &[T]) -> Option<&[T]> {
@@ -57,6 +69,10 @@ impl Arity for AnyInputs {
 
     fn all<'a, T>(inputs: Self::Of<'a, T>) -> &'a [T] {
         inputs
+    }
+
+    fn each<T, U>(inputs: &[T], make: impl FnMut(&T) -> U) -> Vec<U> {
+        inputs.iter().map(make).collect()
     }
 }
 

@@ -1,10 +1,9 @@
 //! Decides on which device a call runs: the device of its inputs. Plain numbers are copied there.
 
 use inlay_core::{Error, Result};
-use smallvec::SmallVec;
 
 use crate::array::Array;
-use crate::op::{Op, Out};
+use crate::op::{Arity, Op, Out};
 use crate::tape::is_grad_enabled;
 use crate::{Device, Tensor, current_device, device};
 
@@ -117,12 +116,10 @@ impl Copies {
 
     /// Returns the arrays of the inputs, or the copies that replace them.
     #[inline]
-    pub(crate) fn read_from<'a>(&'a self, inputs: &[&'a Tensor]) -> SmallVec<[&'a Array; 4]> {
-        // Pushing builds the vector in its final place. `collect` takes several times as long.
-        let mut arrays = SmallVec::new();
-        inputs.iter().for_each(|tensor| arrays.push(tensor.array()));
+    pub(crate) fn read_from<'a, A: Arity>(&'a self, inputs: &[&'a Tensor]) -> A::Each<&'a Array> {
+        let mut arrays = A::each(inputs, |tensor| tensor.array());
         for (k, copy) in &self.0 {
-            arrays[*k] = copy;
+            arrays.as_mut()[*k] = copy;
         }
         arrays
     }

@@ -70,7 +70,11 @@ impl<'py> Call<'py> {
     /// The tensor of a `Tensor` object.
     #[inline]
     pub(crate) fn own<'a>(&mut self, object: &'a Bound<'py, PyAny>) -> Option<&'a Tensor> {
-        let tensor = object.cast::<PyTensor>().ok()?.get().inner();
+        // The class has no subclasses. A failed cast would make an error, which takes 10 ns.
+        if !object.is_exact_instance_of::<PyTensor>() {
+            return None;
+        }
+        let tensor = object.cast_exact::<PyTensor>().ok()?.get().inner();
         self.saw(tensor);
         Some(tensor)
     }

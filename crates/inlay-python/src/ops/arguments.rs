@@ -40,14 +40,13 @@ impl<'a> Values<'a> {
         Values { slots, owns_memory: false, used: 0, largest: None, made: None }
     }
 
-    /// Sets an argument that was absent.
+    /// Sets an argument that was absent. Nothing leaks: an absent value owns nothing.
     #[inline(always)]
     fn put(&mut self, k: usize, value: Value<'a>) {
         self.owns_memory |= matches!(
             value,
             Value::Tensor(Arg::Owned(_)) | Value::Tensors(_) | Value::Ints(_) | Value::Bounds(_)
         );
-        // Nothing is lost: an absent value has nothing to drop.
         std::mem::forget(std::mem::replace(&mut self.slots[k], value));
     }
 
@@ -76,8 +75,7 @@ impl<'a> Values<'a> {
 impl Drop for Values<'_> {
     fn drop(&mut self) {
         if self.owns_memory {
-            let absent = ManuallyDrop::new([const { Value::Absent }; MOST]);
-            drop(ManuallyDrop::into_inner(std::mem::replace(&mut self.slots, absent)));
+            self.slots[..self.used].iter_mut().for_each(|slot| *slot = Value::Absent);
         }
     }
 }
@@ -200,43 +198,61 @@ fn list<'a, 'py>(
 }
 
 /// Converts an argument that is not a tensor.
+#[inline]
 fn attribute<'py>(
     call: &mut Call<'py>,
-    &Argument { name: arg, kind, .. }: &Argument,
+    argument: &Argument,
     object: Object<'_, 'py>,
     values: &mut Values<'_>,
     k: usize,
 ) -> PyResult<()> {
-    // Each arm writes its own value, so that none is moved.
-    match kind {
-        Kind::Int => values.put(k, Value::Int(call.integer(arg, object)?)),
-        Kind::Extent => {
-            let extent = call.integer(arg, object)?;
-            values.make(extent);
-            values.put(k, Value::Int(extent));
+    // Integers and flags are the most common. Their values need no memory of their own.
+    let arg = argument.name;
+    let integer = match argument.kind {
+        Kind::Int | Kind::Extent => call.integer(arg, object)?,
+        Kind::Bound => call.bound(arg, object)?,
+        Kind::Flag => {
+            values.put(k, Value::Flag(call.flag(arg, object)?));
+            return Ok(());
         }
-        Kind::Bound => values.put(k, Value::Int(call.bound(arg, object)?)),
-        Kind::Flag => values.put(k, Value::Flag(call.flag(arg, object)?)),
-        Kind::Reduce => values.put(k, Value::Reduce(reduce(call, arg, object, "")?)),
-        Kind::ReduceOrAssign => {
-            values.put(k, Value::Reduce(reduce(call, arg, object, "assign")?));
+        Kind::Label => return call.name(object),
+        kind => {
+            let value = other_attribute(call, arg, kind, object)?;
+            if let (Kind::Sizes, Value::Ints(sizes)) = (kind, &value) {
+                values.make(1);
+                sizes.iter().for_each(|&size| values.make(size));
+            }
+            values.put(k, value);
+            return Ok(());
         }
-        Kind::Axes | Kind::Ints => values.put(k, Value::Ints(call.integers(arg, object)?)),
-        Kind::Sizes => {
-            let sizes = call.sizes(arg, object)?;
-            values.make(1);
-            sizes.iter().for_each(|&size| values.make(size));
-            values.put(k, Value::Ints(sizes));
-        }
-        Kind::AxisList => values.put(k, Value::Bounds(axes(call, arg, object)?)),
-        Kind::BoundList => values.put(k, Value::Bounds(bounds(call, arg, object)?)),
-        Kind::DType => values.put(k, Value::DType(dtype::parse(call.op(), object)?)),
-        Kind::Device => values.put(k, Value::Device(device::parse(call.op(), object)?)),
-        Kind::Scalar => values.put(k, Value::Scalar(call.scalar(arg, object)?)),
-        Kind::Label => call.name(object)?,
-        kind => unreachable!("{kind:?} is converted with the tensors"),
+    };
+    if argument.kind == Kind::Extent {
+        values.make(integer);
     }
+    values.put(k, Value::Int(integer));
     Ok(())
+}
+
+/// Converts an argument that is neither a tensor nor an integer nor a flag.
+#[inline(never)]
+fn other_attribute<'py>(
+    call: &mut Call<'py>,
+    arg: &'static str,
+    kind: Kind,
+    object: Object<'_, 'py>,
+) -> PyResult<Value<'static>> {
+    Ok(match kind {
+        Kind::Reduce => Value::Reduce(reduce(call, arg, object, "")?),
+        Kind::ReduceOrAssign => Value::Reduce(reduce(call, arg, object, "assign")?),
+        Kind::Axes | Kind::Ints => Value::Ints(call.integers(arg, object)?),
+        Kind::Sizes => Value::Ints(call.sizes(arg, object)?),
+        Kind::AxisList => Value::Bounds(axes(call, arg, object)?),
+        Kind::BoundList => Value::Bounds(bounds(call, arg, object)?),
+        Kind::DType => Value::DType(dtype::parse(call.op(), object)?),
+        Kind::Device => Value::Device(device::parse(call.op(), object)?),
+        Kind::Scalar => Value::Scalar(call.scalar(arg, object)?),
+        kind => unreachable!("{kind:?} is converted elsewhere"),
+    })
 }
 
 /// Converts the name of a reduction. `other`, unless empty, is one more name, for which the result
