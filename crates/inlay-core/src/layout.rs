@@ -24,28 +24,37 @@ pub struct Layout {
     offset: usize,
 }
 
-/// Copies a few values into a vector, one by one. `SmallVec` would use an iterator or a call of
-/// `memcpy`, and both take longer.
+/// Collects `len` values. If they are few, the loop has a fixed length and is unrolled, which keeps
+/// them in registers. An iterator, a call of `memcpy` or values in memory take longer: a move of
+/// values that were just stored one by one stalls.
 #[inline]
-pub(crate) fn copied<T: Copy>(values: &[T], nothing: T) -> SmallVec<[T; INLINE]> {
-    if values.len() > INLINE {
-        return SmallVec::from_slice(values);
+pub fn collect<T: Copy>(
+    len: usize,
+    nothing: T,
+    value: impl Fn(usize) -> T,
+) -> SmallVec<[T; INLINE]> {
+    if len > INLINE {
+        return (0..len).map(value).collect();
     }
     let mut all = [nothing; INLINE];
     for (k, to) in all.iter_mut().enumerate() {
-        *to = values.get(k).copied().unwrap_or(nothing);
+        if k < len {
+            *to = value(k);
+        }
     }
-    SmallVec::from_buf_and_len(all, values.len())
+    SmallVec::from_buf_and_len(all, len)
 }
 
-/// Returns `len` strides of 0, without a loop if they are few.
+/// Copies values as [`collect`] does.
+#[inline]
+pub(crate) fn copied<T: Copy>(values: &[T], nothing: T) -> SmallVec<[T; INLINE]> {
+    collect(values.len(), nothing, |k| values[k])
+}
+
+/// Returns `len` strides of 0.
 #[inline]
 fn none(len: usize) -> Strides {
-    if len > INLINE {
-        SmallVec::from_elem(0, len)
-    } else {
-        SmallVec::from_buf_and_len([0; INLINE], len)
-    }
+    collect(len, 0, |_| 0)
 }
 
 /// Returns the strides of a contiguous array, or `None` if its bytes exceed an `isize`.
@@ -63,8 +72,7 @@ fn row_major(shape: &[usize], size: usize) -> Option<Strides> {
             *stride = stride_of(dim)?;
         }
     } else {
-        // A loop of fixed length is unrolled, which keeps the strides in registers. Strides in
-        // memory stall when they are moved: the move loads what was just stored in smaller pieces.
+        // In registers, as in `collect`.
         let mut all = [0; INLINE];
         for k in (0..INLINE).rev() {
             if let Some(&dim) = shape.get(k) {

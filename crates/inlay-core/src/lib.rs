@@ -16,7 +16,7 @@ mod words;
 pub use dim::{Dim, Symbol};
 pub use dtype::{DType, Kind};
 pub use error::{Error, ErrorKind, Result, ShapeText};
-pub use layout::{Layout, Shape, Strides, resized};
+pub use layout::{Layout, Shape, Strides, collect, resized};
 pub use meta::{Dims, Meta, axis_of, broadcast_dims, expect_shape, may_equal};
 pub use slice::{ResolvedSlice, Slice};
 pub use tree::{FOLD_BLOCK, FOLD_FEW_LANES, FOLD_LANES};

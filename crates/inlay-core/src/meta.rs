@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::layout::{INLINE, copied, diagonal_len};
+use crate::layout::{INLINE, collect, copied, diagonal_len};
 use crate::{DType, Dim, Error, Result, ShapeText};
 
 /// A shape whose sizes may be symbols.
@@ -28,16 +28,7 @@ impl Meta {
     /// Returns a meta with known sizes.
     #[inline]
     pub fn known(dtype: DType, shape: &[usize]) -> Self {
-        let mut dims = [Dim::Known(0); INLINE];
-        let shape = match dims.get_mut(..shape.len()) {
-            Some(used) => {
-                for (dim, &size) in used.iter_mut().zip(shape) {
-                    *dim = Dim::Known(size);
-                }
-                Dims::from_buf_and_len(dims, shape.len())
-            }
-            None => shape.iter().map(|&size| Dim::Known(size)).collect(),
-        };
+        let shape = collect(shape.len(), Dim::Known(0), |k| Dim::Known(shape[k]));
         Meta { dtype, shape }
     }
 

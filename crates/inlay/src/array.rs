@@ -1,8 +1,7 @@
 //! The data of a tensor without its history: a buffer, a layout and a dtype. Operations run on
 //! arrays.
 
-use inlay_core::{DType, Dim, Error, Layout, Meta, Result, ShapeText};
-use smallvec::SmallVec;
+use inlay_core::{DType, Dim, Error, Layout, Meta, Result, Shape, ShapeText, collect};
 
 use crate::device::{Device, current_device};
 use crate::memory::Buffer;
@@ -108,8 +107,9 @@ impl Array {
 }
 
 /// Returns the sizes of an inferred shape. They are known when an operation runs.
-pub(crate) fn sizes(shape: &[Dim]) -> SmallVec<[usize; 6]> {
-    shape.iter().map(|dim| known(*dim)).collect()
+#[inline]
+pub(crate) fn sizes(shape: &[Dim]) -> Shape {
+    collect(shape.len(), 0, |k| known(shape[k]))
 }
 
 /// Returns a size, which is known when an operation runs.

@@ -70,14 +70,15 @@ pub fn triangle_indices(dst: Dst<'_>, triangle: Triangle, rows: usize, cols: usi
     let (first, count) = (first as usize, (end - first) as usize);
     let cost = (2 * dst.dtype().size()).saturating_mul(total.div_ceil(count.max(1)));
     dispatch!(integer dst.dtype(), T => threads::split(count, cost, |range| {
-        let before = |row| triangle_len(triangle, row, cols, offset) as usize;
-        let mut at = before(first + range.start);
+        let mut at = triangle_len(triangle, first + range.start, cols, offset) as usize;
         for row in range.map(|row| first + row) {
-            let next = before(row + 1);
-            let column = match triangle {
-                Triangle::Lower => 0,
-                Triangle::Upper => cols - (next - at),
+            // The column where the diagonal crosses the row.
+            let crossing = row as i128 + diagonal;
+            let (column, end) = match triangle {
+                Triangle::Lower => (0, (crossing + 1).clamp(0, width) as usize),
+                Triangle::Upper => (crossing.clamp(0, width) as usize, cols),
             };
+            let next = at + (end - column);
             // SAFETY: the destination is contiguous and has `2 * total` elements of `T`, as was
             // checked above. `at..next` lies inside of `0..total`, and no other row has these
             // entries.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use inlay::Error;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString, PyTuple};
+use smallvec::{SmallVec, smallvec};
 
 use super::{Maybe, Object};
 use crate::convert::Call;
@@ -54,8 +55,14 @@ impl<'py> Call<'py> {
     }
 
     /// Returns the items of a list or tuple. Any other object is a single item.
-    pub(super) fn items(object: Object<'_, 'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        if Self::is_list(object) { object.try_iter()?.collect() } else { Ok(vec![object.clone()]) }
+    pub(super) fn items(object: Object<'_, 'py>) -> SmallVec<[Bound<'py, PyAny>; 4]> {
+        if let Ok(list) = object.cast::<PyList>() {
+            list.iter().collect()
+        } else if let Ok(tuple) = object.cast::<PyTuple>() {
+            tuple.iter().collect()
+        } else {
+            smallvec![object.clone()]
+        }
     }
 
     /// Converts an integer, or a list, tuple, array or other iterable of integers.
@@ -66,7 +73,7 @@ impl<'py> Call<'py> {
     ) -> PyResult<Vec<i64>> {
         // An object that is an integer is not iterated, even if it could be, like a 0-D array.
         let items = if Self::is_list(object) || object.extract::<i64>().is_ok() {
-            Self::items(object)?
+            Self::items(object)
         } else {
             match object.try_iter().and_then(Iterator::collect) {
                 Ok(items) => items,

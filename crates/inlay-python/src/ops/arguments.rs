@@ -193,7 +193,7 @@ fn list<'a, 'py>(
     if !Call::is_list(object) {
         return Err(call.expected(arg, object, expected));
     }
-    let items = Call::items(object)?;
+    let items = Call::items(object);
     items.iter().map(|item| Ok(Cow::Owned(convert(call, arg, item)?.into_owned()))).collect()
 }
 
@@ -216,15 +216,7 @@ fn attribute<'py>(
             return Ok(());
         }
         Kind::Label => return call.name(object),
-        kind => {
-            let value = other_attribute(call, arg, kind, object)?;
-            if let (Kind::Sizes, Value::Ints(sizes)) = (kind, &value) {
-                values.make(1);
-                sizes.iter().for_each(|&size| values.make(size));
-            }
-            values.put(k, value);
-            return Ok(());
-        }
+        _ => return other_attribute(call, argument, object, values, k),
     };
     if argument.kind == Kind::Extent {
         values.make(integer);
@@ -237,22 +229,30 @@ fn attribute<'py>(
 #[inline(never)]
 fn other_attribute<'py>(
     call: &mut Call<'py>,
-    arg: &'static str,
-    kind: Kind,
+    &Argument { name: arg, kind, .. }: &Argument,
     object: Object<'_, 'py>,
-) -> PyResult<Value<'static>> {
-    Ok(match kind {
+    values: &mut Values<'_>,
+    k: usize,
+) -> PyResult<()> {
+    let value = match kind {
         Kind::Reduce => Value::Reduce(reduce(call, arg, object, "")?),
         Kind::ReduceOrAssign => Value::Reduce(reduce(call, arg, object, "assign")?),
         Kind::Axes | Kind::Ints => Value::Ints(call.integers(arg, object)?),
-        Kind::Sizes => Value::Ints(call.sizes(arg, object)?),
+        Kind::Sizes => {
+            let sizes = call.sizes(arg, object)?;
+            values.make(1);
+            sizes.iter().for_each(|&size| values.make(size));
+            Value::Ints(sizes)
+        }
         Kind::AxisList => Value::Bounds(axes(call, arg, object)?),
         Kind::BoundList => Value::Bounds(bounds(call, arg, object)?),
         Kind::DType => Value::DType(dtype::parse(call.op(), object)?),
         Kind::Device => Value::Device(device::parse(call.op(), object)?),
         Kind::Scalar => Value::Scalar(call.scalar(arg, object)?),
         kind => unreachable!("{kind:?} is converted elsewhere"),
-    })
+    };
+    values.put(k, value);
+    Ok(())
 }
 
 /// Converts the name of a reduction. `other`, unless empty, is one more name, for which the result
@@ -295,6 +295,6 @@ fn bounds<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> 
         true => Ok(None),
         false => call.bound(arg, item).map(Some),
     };
-    let items = Call::items(object)?.iter().map(bound).collect::<PyResult<Vec<_>>>()?;
+    let items = Call::items(object).iter().map(bound).collect::<PyResult<Vec<_>>>()?;
     Ok(Bounds::List(items))
 }

@@ -167,13 +167,13 @@ pub(super) fn grad<'py>(
             Ok(tensor) => Ok(tensor.get().inner().clone()),
             Err(_) => Err(call.expected(arg, item, "a Tensor")),
         };
-        Call::items(object)?.iter().map(tensor).collect::<PyResult<Vec<Tensor>>>()
+        Call::items(object).iter().map(tensor).collect::<PyResult<Vec<Tensor>>>()
     };
     let (outputs, inputs) = (tensors("outputs", outputs)?, tensors("inputs", inputs)?);
     let seeds = match Call::some(grad_outputs) {
         None => vec![],
         Some(seeds) => {
-            let items = Call::items(seeds)?;
+            let items = Call::items(seeds);
             let seed = |(k, item): (usize, &Bound<'py, PyAny>)| {
                 let dtype = outputs.get(k).map_or(inlay::DType::F32, Tensor::dtype);
                 let seed = Call::some(Some(item));
