@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
+// As wide as a pointer, so that the structs that hold a dtype have no padding. Padding of 7 bytes is
+// moved by two loads that overlap, and the second waits for the stores of both.
+#[repr(u64)]
 pub enum DType {
     Bool,
     U8,

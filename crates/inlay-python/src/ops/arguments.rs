@@ -126,6 +126,7 @@ pub(super) fn convert<'a, 'py>(
 
 /// Converts tensor argument `k`: an array, a list, a number, a list of tensors, or the target of a
 /// write.
+#[inline(never)]
 fn converted<'a, 'py>(
     call: &mut Call<'py>,
     arguments: &'static [Argument],
