@@ -91,7 +91,8 @@ fn call<O: Op>(
     program: Option<ProgramRef>,
     wanted: Option<Device>,
 ) -> Result<Tensor> {
-    let metas = O::Inputs::each(inputs, |tensor| tensor.meta());
+    let mut metas = O::Inputs::each(inputs, |_| Meta::known(DType::F32, &[]));
+    metas.as_mut().iter_mut().zip(inputs).for_each(|(meta, tensor)| tensor.meta_into(meta));
     // Large results are borrowed where they are: a move of bytes that were just stored stalls.
     let found = op.infer(inputs_of::<O, _>(metas.as_ref()));
     let inferred = match (&found, &program) {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use inlay_core::{DType, Dims, Error, Layout, Meta, Result, ShapeText};
+use inlay_core::{DType, Dim, Dims, Error, Layout, Meta, Result, ShapeText, collect};
 use inlay_cpu::Element;
 
 use crate::array::Array;
@@ -147,6 +147,19 @@ impl Tensor {
         match self.symbolic() {
             Some(symbolic) => symbolic.meta().clone(),
             None => self.array().meta(),
+        }
+    }
+
+    /// Sets `to` to [`Tensor::meta`] without a move, which would stall.
+    #[inline]
+    pub(crate) fn meta_into(&self, to: &mut Meta) {
+        match self.symbolic() {
+            Some(symbolic) => *to = symbolic.meta().clone(),
+            None => {
+                to.dtype = self.dtype();
+                let sizes = self.shape();
+                to.shape = collect(sizes.len(), Dim::Known(0), |k| Dim::Known(sizes[k]));
+            }
         }
     }
 

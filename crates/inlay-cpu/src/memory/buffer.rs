@@ -245,15 +245,26 @@ impl Buffer {
     }
 
     /// Returns the address range of a view. Fails unless it lies inside of the buffer.
-    #[inline]
+    #[inline(always)]
     fn check(&self, layout: &Layout, dtype: DType) -> Result<Span> {
+        let span = self.span(layout, dtype);
+        match span.low <= span.high {
+            true => Ok(span),
+            false => Err(Error::OutOfBounds { what: "a view", len: self.0.len }),
+        }
+    }
+
+    /// Returns the address range of a view, or one that ends before it begins if the view leaves
+    /// the buffer. It is returned in two registers. A `Result` would be returned in memory.
+    #[inline(never)]
+    fn span(&self, layout: &Layout, dtype: DType) -> Span {
         let base = self.as_ptr() as usize;
         match layout.extent(dtype.size()) {
             Some(range) if range.end <= self.0.len || range.is_empty() => {
                 let (low, high) = (base.wrapping_add(range.start), base.wrapping_add(range.end));
-                Ok(Span { low, high })
+                Span { low, high }
             }
-            _ => Err(Error::OutOfBounds { what: "a view", len: self.0.len }),
+            _ => Span { low: 1, high: 0 },
         }
     }
 
@@ -296,7 +307,7 @@ impl<'a> ReadGuard<'a> {
     }
 
     /// Returns a view of the elements of `layout`. Fails if an element lies outside of the buffer.
-    #[inline]
+    #[inline(always)]
     pub fn src<'s>(&'s self, layout: &'s Layout, dtype: DType) -> Result<Src<'s>> {
         let span = self.buffer.check(layout, dtype)?;
         // SAFETY: `check` has checked that the elements lie inside of the buffer and the span. The
@@ -345,7 +356,7 @@ impl<'a> WriteGuard<'a> {
     /// let dst = guard.dst(&layout, DType::U8); // `src` still borrows the guard
     /// drop((src, dst));
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn dst<'s>(&'s mut self, layout: &'s Layout, dtype: DType) -> Result<Dst<'s>> {
         let span = self.buffer.check(layout, dtype)?;
         if !self.buffer.is_writable() {
@@ -375,7 +386,7 @@ impl<'a> WriteGuard<'a> {
     /// let all = guard.src(&whole, DType::U8).unwrap();
     /// assert_eq!(kernels::load::<u8>(all).unwrap(), [3, 4, 3, 4]);
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn split<'s>(
         &'s mut self,
         layout: &'s Layout,
@@ -398,7 +409,7 @@ impl<'a> Rest<'a> {
     ///
     /// # Panics
     /// If the address range of the source overlaps that of the destination.
-    #[inline]
+    #[inline(always)]
     pub fn src(&self, layout: &'a Layout, dtype: DType) -> Result<Src<'a>> {
         let span = self.buffer.check(layout, dtype)?;
         assert!(self.written.is_apart(span), "source and destination overlap");

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
-use inlay::{Argument, ArgumentKind as Kind, Bounds, Error, Reduce, Returns, Value};
+use inlay::{Argument, ArgumentKind as Kind, Bounds, Error, Reduce, Returns, Tensor, Value};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
+use smallvec::SmallVec;
 
 use super::Object;
 use super::entry::Entry;
@@ -21,13 +22,12 @@ pub(super) type Objects<'a, 'py> = [Option<Borrowed<'a, 'py, PyAny>>];
 
 /// The values of a call's arguments, and how many elements the call works on.
 ///
-/// A value is written into its slot and never moved: a load of bytes that were just stored in
-/// smaller pieces stalls until the stores have reached the cache.
+/// A value is written into its slot and not moved: a load of bytes that were just stored in smaller
+/// pieces stalls until the stores have reached the cache.
 pub(super) struct Values<'a> {
-    /// Dropped only if a value owns memory, because eight drops take a twentieth of a tiny call.
-    slots: ManuallyDrop<[Value<'a>; MOST]>,
+    /// Dropped only if a value owns memory, because the drops take a twentieth of a tiny call.
+    slots: ManuallyDrop<SmallVec<[Value<'a>; MOST]>>,
     owns_memory: bool,
-    used: usize,
     /// Elements of the largest tensor among the arguments.
     largest: Option<usize>,
     /// Elements of the shape that the arguments describe.
@@ -36,24 +36,19 @@ pub(super) struct Values<'a> {
 
 impl<'a> Values<'a> {
     pub(super) fn new() -> Self {
-        let slots = ManuallyDrop::new([const { Value::Absent }; MOST]);
-        Values { slots, owns_memory: false, used: 0, largest: None, made: None }
+        let slots = ManuallyDrop::new(SmallVec::new());
+        Values { slots, owns_memory: false, largest: None, made: None }
     }
 
-    /// Sets an argument that was absent. Nothing leaks: an absent value owns nothing.
-    #[inline(always)]
-    fn put(&mut self, k: usize, value: Value<'a>) {
-        self.owns_memory |= matches!(
-            value,
-            Value::Tensor(Arg::Owned(_)) | Value::Tensors(_) | Value::Ints(_) | Value::Bounds(_)
-        );
-        std::mem::forget(std::mem::replace(&mut self.slots[k], value));
+    /// Sets a value that may own memory.
+    fn set(&mut self, k: usize, value: Value<'a>) {
+        self.owns_memory = true;
+        self.slots[k] = value;
     }
 
     #[inline(always)]
-    fn put_tensor(&mut self, k: usize, tensor: Arg<'a>) {
+    fn saw(&mut self, tensor: &Tensor) {
         self.largest = self.largest.max(Some(tensor.numel()));
-        self.put(k, Value::Tensor(tensor));
     }
 
     /// Multiplies the number of elements of the described shape.
@@ -63,7 +58,7 @@ impl<'a> Values<'a> {
 
     /// The values of the arguments up to the last that is given.
     pub(super) fn given(&self) -> &[Value<'a>] {
-        &self.slots[..self.used]
+        &self.slots
     }
 
     /// An upper bound for the number of elements that the call works on.
@@ -75,13 +70,13 @@ impl<'a> Values<'a> {
 impl Drop for Values<'_> {
     fn drop(&mut self) {
         if self.owns_memory {
-            self.slots[..self.used].iter_mut().for_each(|slot| *slot = Value::Absent);
+            self.slots.clear();
         }
     }
 }
 
-/// Converts the objects of a call into `values`. Tensors are converted last, because the conversion
-/// of other arguments may run arbitrary Python code, which could free the memory of an array.
+/// Converts the objects of a call into `values`. Arrays are converted last, because the conversion
+/// of attributes may run arbitrary Python code, which could free the memory of an array.
 pub(super) fn convert<'a, 'py>(
     call: &mut Call<'py>,
     entry: &Entry,
@@ -89,31 +84,45 @@ pub(super) fn convert<'a, 'py>(
     values: &mut Values<'a>,
 ) -> PyResult<()> {
     let arguments = entry.operation.arguments;
-    values.used = objects.len();
-    for (k, object) in objects.iter().enumerate() {
-        if let Some(object) = object.as_deref()
-            && !arguments[k].kind.has_tensors()
-        {
-            attribute(call, &arguments[k], object, values, k)?;
+    let mut left = SmallVec::<[usize; MOST]>::new();
+    for (k, (object, argument)) in objects.iter().zip(arguments).enumerate() {
+        let Some(object) = object.as_deref() else {
+            values.slots.push(Value::Absent);
+            continue;
+        };
+        // Integers, flags and tensors are the most common. Their values own no memory.
+        match argument.kind {
+            Kind::Int => values.slots.push(Value::Int(call.integer(argument.name, object)?)),
+            Kind::Bound => values.slots.push(Value::Int(call.bound(argument.name, object)?)),
+            Kind::Flag => values.slots.push(Value::Flag(call.flag(argument.name, object)?)),
+            kind if kind.has_tensors() => {
+                let is_target = k == 0 && entry.in_place;
+                match call.own(object).filter(|_| kind.is_tensor() && !is_target) {
+                    Some(tensor) => {
+                        values.saw(tensor);
+                        values.slots.push(Value::Tensor(Arg::Borrowed(tensor)));
+                    }
+                    None => {
+                        values.slots.push(Value::Absent);
+                        left.push(k);
+                    }
+                }
+            }
+            _ => {
+                values.slots.push(Value::Absent);
+                attribute(call, argument, object, values, k)?;
+            }
         }
     }
     // A number of columns that is left out is that of the rows.
     if arguments.get(1).is_some_and(|columns| columns.kind == Kind::Extent)
-        && matches!(values.slots[1], Value::Absent)
+        && matches!(values.slots.get(1), None | Some(Value::Absent))
     {
         values.made = values.made.map(|rows| rows.saturating_mul(rows));
     }
     entry.advise(call.py(), objects)?;
-    for (k, object) in objects.iter().enumerate() {
-        if let Some(object) = object.as_deref()
-            && arguments[k].kind.has_tensors()
-        {
-            let is_target = k == 0 && entry.in_place;
-            match call.own(object).filter(|_| arguments[k].kind.is_tensor() && !is_target) {
-                Some(tensor) => values.put_tensor(k, Arg::Borrowed(tensor)),
-                None => converted(call, arguments, is_target, objects, k, values)?,
-            }
-        }
+    for k in left {
+        array(call, arguments, entry.in_place && k == 0, objects, k, values)?;
     }
     match entry.operation.returns {
         Returns::Tensor => call.make_tensor(),
@@ -127,7 +136,7 @@ pub(super) fn convert<'a, 'py>(
 /// Converts tensor argument `k`: an array, a list, a number, a list of tensors, or the target of a
 /// write.
 #[inline(never)]
-fn converted<'a, 'py>(
+fn array<'a, 'py>(
     call: &mut Call<'py>,
     arguments: &'static [Argument],
     is_target: bool,
@@ -174,12 +183,13 @@ fn converted<'a, 'py>(
             }?;
             let size = tensors.iter().map(|tensor| tensor.numel()).fold(0, usize::saturating_add);
             values.largest = values.largest.max(Some(size));
-            values.put(k, Value::Tensors(tensors));
+            values.set(k, Value::Tensors(tensors));
             return Ok(());
         }
         _ => call.array(name, object)?,
     };
-    values.put_tensor(k, tensor);
+    values.saw(&tensor);
+    values.set(k, Value::Tensor(tensor));
     Ok(())
 }
 
@@ -198,37 +208,9 @@ fn list<'a, 'py>(
     items.iter().map(|item| Ok(Cow::Owned(convert(call, arg, item)?.into_owned()))).collect()
 }
 
-/// Converts an argument that is not a tensor.
-#[inline]
-fn attribute<'py>(
-    call: &mut Call<'py>,
-    argument: &Argument,
-    object: Object<'_, 'py>,
-    values: &mut Values<'_>,
-    k: usize,
-) -> PyResult<()> {
-    // Integers and flags are the most common. Their values need no memory of their own.
-    let arg = argument.name;
-    let integer = match argument.kind {
-        Kind::Int | Kind::Extent => call.integer(arg, object)?,
-        Kind::Bound => call.bound(arg, object)?,
-        Kind::Flag => {
-            values.put(k, Value::Flag(call.flag(arg, object)?));
-            return Ok(());
-        }
-        Kind::Label => return call.name(object),
-        _ => return other_attribute(call, argument, object, values, k),
-    };
-    if argument.kind == Kind::Extent {
-        values.make(integer);
-    }
-    values.put(k, Value::Int(integer));
-    Ok(())
-}
-
-/// Converts an argument that is neither a tensor nor an integer nor a flag.
+/// Converts an argument that is neither a tensor nor a plain integer nor a flag.
 #[inline(never)]
-fn other_attribute<'py>(
+fn attribute<'py>(
     call: &mut Call<'py>,
     &Argument { name: arg, kind, .. }: &Argument,
     object: Object<'_, 'py>,
@@ -236,6 +218,12 @@ fn other_attribute<'py>(
     k: usize,
 ) -> PyResult<()> {
     let value = match kind {
+        Kind::Extent => {
+            let extent = call.integer(arg, object)?;
+            values.make(extent);
+            Value::Int(extent)
+        }
+        Kind::Label => return call.name(object),
         Kind::Reduce => Value::Reduce(reduce(call, arg, object, "")?),
         Kind::ReduceOrAssign => Value::Reduce(reduce(call, arg, object, "assign")?),
         Kind::Axes | Kind::Ints => Value::Ints(call.integers(arg, object)?),
@@ -252,7 +240,7 @@ fn other_attribute<'py>(
         Kind::Scalar => Value::Scalar(call.scalar(arg, object)?),
         kind => unreachable!("{kind:?} is converted elsewhere"),
     };
-    values.put(k, value);
+    values.set(k, value);
     Ok(())
 }
 

@@ -71,13 +71,13 @@ struct Sources<'s> {
 }
 
 impl<'s> Sources<'s> {
-    #[inline]
+    #[inline(always)]
     fn src(&self, array: &'s Array) -> Result<Src<'s>> {
         self.src_at(array, &array.layout)
     }
 
     /// Returns a view of an array in another layout.
-    #[inline]
+    #[inline(always)]
     fn src_at(&self, array: &Array, layout: &'s Layout) -> Result<Src<'s>> {
         let buffer = array.buffer.cpu();
         for read in self.reads {
