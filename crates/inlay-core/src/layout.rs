@@ -101,6 +101,12 @@ impl Clone for Layout {
 }
 
 impl Layout {
+    /// Returns the layout of a single element, without dimensions.
+    #[inline]
+    pub fn single() -> Self {
+        Layout { shape: Shape::new(), strides: Strides::new(), offset: 0 }
+    }
+
     /// Returns the row-major layout without gaps. Fails if the number of bytes exceeds
     /// `isize::MAX`.
     pub fn contiguous(op: &'static str, shape: &[usize], size: usize) -> Result<Self> {

@@ -113,8 +113,7 @@ impl Scalar {
 /// Returns a 0-D tensor on the CPU, which can be used with tensors on any device.
 fn single<T: Element>(value: T) -> Result<Tensor> {
     let buffer = Buffer::Cpu(inlay_cpu::Buffer::single(value)?);
-    let layout = Layout::contiguous("scalar", &[], T::DTYPE.size())?;
-    Ok(Tensor::from_array(Array { buffer, layout, dtype: T::DTYPE }))
+    Ok(Tensor::from_array(Array { buffer, layout: Layout::single(), dtype: T::DTYPE }))
 }
 
 impl From<bool> for Scalar {
