@@ -135,7 +135,7 @@ impl List {
     }
 
     /// Replaces the number of each entry by the number of the row that it selects.
-    pub(super) fn select(&mut self, selected: &[i64]) {
+    pub(super) fn replace_by(&mut self, selected: &[i64]) {
         let all = std::mem::take(&mut self.all);
         for (k, beside) in self.beside[..self.len].iter_mut().enumerate() {
             // SAFETY: `fill_by` has written the first `len` elements, unless `all` was set.

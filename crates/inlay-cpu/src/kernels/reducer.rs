@@ -256,7 +256,7 @@ unsafe fn reduce_lanes<T: Copy, R: Reducer<T>>(
     let bytes = n * size_of::<T>();
     let near = rows.stride == size_of::<T>() as isize;
     let ahead = if near { rows_ahead(bytes) } else { 0 };
-    let mut acc = Lanes::<T, R>::new();
+    let mut acc = Accumulators::<T, R>::new();
     // SAFETY: the caller's promise; `set` writes the first `n` accumulators before `join` and
     // `finish` read them.
     unsafe {
@@ -273,19 +273,19 @@ unsafe fn reduce_lanes<T: Copy, R: Reducer<T>>(
 }
 
 /// The accumulators of up to [`LANES`] elements, and buffers for conversions of slices.
-struct Lanes<T: Copy, R: Reducer<T>> {
+struct Accumulators<T: Copy, R: Reducer<T>> {
     acc: [MaybeUninit<R::Acc>; LANES],
     wide: [MaybeUninit<R::Acc>; LANES],
     values: [MaybeUninit<T>; LANES],
 }
 
-impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
+impl<T: Copy, R: Reducer<T>> Accumulators<T, R> {
     /// Whether accumulators differ in size from the numbers. Then slices are converted, which is
     /// faster than one number at a time.
     const CONVERTS: bool = size_of::<R::Acc>() != size_of::<T>();
 
     fn new() -> Self {
-        Lanes {
+        Accumulators {
             acc: [MaybeUninit::uninit(); LANES],
             wide: [MaybeUninit::uninit(); LANES],
             values: [MaybeUninit::uninit(); LANES],
@@ -305,7 +305,7 @@ impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
     /// Joins the `n` values at `from` to the first `n` accumulators.
     ///
     /// # Safety
-    /// All of the values can be read, and [`Lanes::set`] has set the `n` accumulators.
+    /// All of the values can be read, and [`Accumulators::set`] has set the `n` accumulators.
     #[inline(always)]
     unsafe fn join(&mut self, (from, stride): (*const u8, isize), n: usize) {
         // SAFETY: the caller's promise; the first `n` elements of `values` and `wide` are written
@@ -336,7 +336,7 @@ impl<T: Copy, R: Reducer<T>> Lanes<T, R> {
     /// Writes the results of the first `n` accumulators, of `count` values each, to `to`.
     ///
     /// # Safety
-    /// All of the elements can be written, and [`Lanes::set`] has set the `n` accumulators.
+    /// All of the elements can be written, and [`Accumulators::set`] has set the `n` accumulators.
     #[inline(always)]
     unsafe fn finish(&mut self, (to, stride): (*mut u8, isize), n: usize, count: usize) {
         // SAFETY: the caller's promise; the first `n` elements of `values` are set to 0 before they

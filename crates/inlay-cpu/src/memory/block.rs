@@ -125,7 +125,9 @@ mod map {
         }
         let head = start.cast::<u8>().align_offset(HUGE);
         // The end of the block is rounded up to a page, because only whole pages can be unmapped.
-        let end = head + len.next_multiple_of(4096);
+        // SAFETY: the call only returns a number.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+        let end = head + len.next_multiple_of(page.max(1));
         // SAFETY: head <= HUGE, so the block and both trimmed ends lie inside of the mapping.
         unsafe {
             if head > 0 {

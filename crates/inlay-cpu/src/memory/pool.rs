@@ -122,8 +122,9 @@ pub(super) fn take(len: usize) -> Result<RawBlock> {
                 empty_cache();
                 RawBlock::new(class)
             });
+            let block = block.ok_or(Error::OutOfMemory { bytes: len })?;
             FRESH.fetch_add(1, Relaxed);
-            block.ok_or(Error::OutOfMemory { bytes: len })?
+            block
         }
     };
     let in_use = IN_USE.fetch_add(class, Relaxed) + class;

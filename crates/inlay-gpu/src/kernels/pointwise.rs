@@ -99,7 +99,7 @@ pub fn compare(op: Comparison, to: View<'_>, a: View<'_>, b: View<'_>) -> Result
 /// # Errors
 /// The views don't fit, or the device is lost or refuses the call.
 pub fn blend(to: View<'_>, condition: View<'_>, a: View<'_>, b: Option<View<'_>>) -> Result<()> {
-    let op = "select";
+    let op = "where";
     expect::dtype(op, "condition", condition, DType::Bool)?;
     expect::shape(op, "condition", condition.layout.shape(), to.layout.shape())?;
     expect::like(op, "a", a, to)?;

@@ -93,7 +93,7 @@ pub(super) fn scatter(
     }
     let width = elements / count(keys.places)?;
     let places = count(keys.places)?;
-    let scatter = Scatter { to, base, updates, width, places, entries: keys.count };
+    let scatter = RowScatter { to, base, updates, width, places, entries: keys.count };
     let Combine::Reduce { reduce, include_self } = combine else {
         return scatter.assign(keys);
     };
@@ -102,7 +102,7 @@ pub(super) fn scatter(
     scatter.reduce(&sorted, (reduce, include_self))
 }
 
-struct Scatter<'a> {
+struct RowScatter<'a> {
     to: View<'a>,
     base: Option<View<'a>>,
     updates: View<'a>,
@@ -112,7 +112,7 @@ struct Scatter<'a> {
     entries: u32,
 }
 
-impl<'a> Scatter<'a> {
+impl<'a> RowScatter<'a> {
     /// Whether each thread handles an element of a place. Otherwise it handles an element of an
     /// entry. If there is a base, all places must be written.
     fn by_place(&self) -> bool {

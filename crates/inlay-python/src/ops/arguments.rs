@@ -96,6 +96,13 @@ pub(super) fn convert<'a, 'py>(
             Kind::Int => values.slots.push(Value::Int(call.integer(argument.name, object)?)),
             Kind::Bound => values.slots.push(Value::Int(call.bound(argument.name, object)?)),
             Kind::Flag => values.slots.push(Value::Flag(call.flag(argument.name, object)?)),
+            Kind::AxisList | Kind::BoundList if object.is_exact_instance_of::<PyInt>() => {
+                let one = match argument.kind {
+                    Kind::AxisList => call.integer(argument.name, object)?,
+                    _ => call.bound(argument.name, object)?,
+                };
+                values.slots.push(Value::Bounds(Bounds::One(one)));
+            }
             kind if kind.has_tensors() => {
                 let is_target = k == 0 && entry.in_place;
                 match call.own(object).filter(|_| kind.is_tensor() && !is_target) {
@@ -266,9 +273,6 @@ fn reduce<'py>(
 
 /// Converts an axis or a list of axes.
 fn axes<'py>(call: &Call<'py>, arg: &'static str, object: Object<'_, 'py>) -> PyResult<Bounds> {
-    if object.is_exact_instance_of::<PyInt>() {
-        return Ok(Bounds::One(call.integer(arg, object)?));
-    }
     let axes = call.integers(arg, object)?;
     Ok(match axes.as_slice() {
         [axis] if !Call::is_list(object) => Bounds::One(*axis),

@@ -35,7 +35,7 @@ impl PyTensor {
         call.run(x.numel(), || x.assign(&items, &value))
     }
 
-    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Rows> {
+    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<RowIterator> {
         let tensor = slf.get().inner();
         if tensor.rank() == 0 {
             return Err(Class::Type.error(slf.py(), "iter: a 0-D tensor has no rows"));
@@ -45,19 +45,19 @@ impl PyTensor {
             let text = "iter: the size of a symbolic tensor is not known yet";
             return Err(Class::Type.error(slf.py(), text));
         }
-        Ok(Rows { tensor: tensor.clone(), next: 0 })
+        Ok(RowIterator { tensor: tensor.clone(), next: 0 })
     }
 }
 
 /// The iterator over the rows of a tensor.
 #[pyclass(module = "inlay")]
-pub(crate) struct Rows {
+pub(crate) struct RowIterator {
     tensor: Tensor,
     next: usize,
 }
 
 #[pymethods]
-impl Rows {
+impl RowIterator {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }

@@ -192,11 +192,8 @@ impl Operation {
 
     /// Whether the operation is also a method of a tensor: its first argument is one tensor.
     pub fn is_method(&self) -> bool {
-        let first = self.arguments.first();
-        first.is_some_and(|x| {
-            matches!(x.kind, ArgumentKind::Tensor | ArgumentKind::Mask)
-                || x.kind == ArgumentKind::Operand
-        })
+        use ArgumentKind::{Mask, Operand, Tensor};
+        self.arguments.first().is_some_and(|x| matches!(x.kind, Tensor | Mask | Operand))
     }
 
     /// The name of the first argument, into which the in-place version writes.

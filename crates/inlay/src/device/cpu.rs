@@ -9,7 +9,7 @@ use inlay_cpu::memory::{ReadGuard, Rest, WriteGuard};
 use inlay_cpu::{Buffer, Dst, Element, Src, kernels};
 use smallvec::SmallVec;
 
-use super::{Comb, Elements, Index};
+use super::{Comb, Elements, NamedIndex};
 use crate::array::Array;
 
 /// The locks of one call, one for each buffer: that of the target, if there is one, and those of
@@ -180,7 +180,7 @@ pub(super) fn scatter_rows(
     to: &Array,
     base: Option<&Array>,
     axis: usize,
-    (op, arg, index): Index<'_>,
+    (op, arg, index): NamedIndex<'_>,
     updates: &Array,
     combine: Combine,
 ) -> Result<()> {
@@ -194,8 +194,8 @@ pub(super) fn scatter_selected(
     to: &Array,
     base: Option<&Array>,
     axis: usize,
-    (op, arg, index): Index<'_>,
-    (rows, (select, selector, selected)): (&Array, Index<'_>),
+    (op, arg, index): NamedIndex<'_>,
+    (rows, (select, selector, selected)): (&Array, NamedIndex<'_>),
     combine: Combine,
 ) -> Result<()> {
     let selected = positions(select, selector, selected, axis, rows.shape()[axis])?;
@@ -209,7 +209,7 @@ pub(super) fn gather_elements(
     to: &Array,
     from: &Array,
     axis: usize,
-    (op, arg, index): Index<'_>,
+    (op, arg, index): NamedIndex<'_>,
     entries: &Layout,
 ) -> Result<()> {
     let mut locks = Locks::none();

@@ -7,7 +7,7 @@ use inlay_gpu::kernels::{self, Explain};
 pub(super) use inlay_gpu::kernels::{Bits, Positions};
 use inlay_gpu::{View, scope};
 
-use super::{Device, Elements, Index, cpu};
+use super::{Device, Elements, NamedIndex, cpu};
 use crate::array::Array;
 
 pub(super) fn view(array: &Array) -> View<'_> {
@@ -94,7 +94,7 @@ pub(super) fn scatter_rows(
     to: &Array,
     base: Option<&Array>,
     axis: usize,
-    (op, arg, index): Index<'_>,
+    (op, arg, index): NamedIndex<'_>,
     updates: &Array,
     combine: Combine,
 ) -> Result<()> {
@@ -106,7 +106,7 @@ pub(super) fn gather_elements(
     to: &Array,
     from: &Array,
     axis: usize,
-    (op, arg, index): Index<'_>,
+    (op, arg, index): NamedIndex<'_>,
     _entries: &Layout,
 ) -> Result<()> {
     let index = positions(op, arg, index, axis, from.shape()[axis])?;

@@ -6,7 +6,7 @@ use inlay_core::{
 
 #[cfg(feature = "gpu")]
 use super::gpu;
-use super::{Elements, Index, cpu};
+use super::{Elements, NamedIndex, cpu};
 use crate::array::Array;
 use crate::memory::Buffer;
 
@@ -195,7 +195,7 @@ pub(crate) fn scatter_rows(
     to: &Array,
     base: Option<&Array>,
     axis: usize,
-    index: Index<'_>,
+    index: NamedIndex<'_>,
     updates: &Array,
     combine: Combine,
 ) -> Result<()> {
@@ -208,7 +208,7 @@ pub(crate) fn gather_elements(
     to: &Array,
     from: &Array,
     axis: usize,
-    index: Index<'_>,
+    index: NamedIndex<'_>,
     entries: &Layout,
 ) -> Result<()> {
     at!(to, gather_elements(to, from, axis, index, entries))

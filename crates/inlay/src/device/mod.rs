@@ -43,9 +43,9 @@ use crate::array::Array;
 use crate::memory::Buffer;
 
 /// An index, preceded by the names of the operation and of the index argument, for errors.
-pub(crate) type Index<'a> = (&'static str, &'static str, &'a Array);
+pub(crate) type NamedIndex<'a> = (&'static str, &'static str, &'a Array);
 
-/// An [`Index`] of elements, and its layout broadcast to the shape of the elements.
+/// An [`NamedIndex`] of elements, and its layout broadcast to the shape of the elements.
 pub(crate) type Elements<'a> = (&'static str, &'static str, &'a Array, &'a Layout);
 
 /// Runs a call on `device`: new arrays are made there, and when this returns the call is done or
@@ -139,8 +139,8 @@ pub(crate) fn scatter_selected(
     to: &Array,
     base: Option<&Array>,
     axis: usize,
-    index: Index<'_>,
-    (rows, selected): (&Array, Index<'_>),
+    index: NamedIndex<'_>,
+    (rows, selected): (&Array, NamedIndex<'_>),
     combine: Combine,
 ) -> Result<()> {
     cpu::scatter_selected(to, base, axis, index, (rows, selected), combine)

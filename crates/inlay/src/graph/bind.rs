@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, Symbol, may_equal};
 
-use super::plan::{Plan, Step, Value};
+use super::plan::{Plan, PlanValue, Step};
 use crate::lock::lock;
 use crate::op::{AnyOp, Checked};
 
@@ -14,14 +14,14 @@ use crate::op::{AnyOp, Checked};
 const KEPT: usize = 8;
 
 /// The sizes that symbols stand for.
-pub(super) type Sizes = HashMap<Symbol, usize>;
+pub(super) type SymbolSizes = HashMap<Symbol, usize>;
 
 /// A plan for feeds of certain shapes.
 pub(super) struct Bound {
     feeds: Vec<Meta>,
     pub(super) steps: Vec<Ready>,
     /// The sizes that are known before any step has run.
-    pub(super) sizes: Sizes,
+    pub(super) sizes: SymbolSizes,
     /// The dtype and the known sizes of each value.
     pub(super) metas: Vec<Meta>,
 }
@@ -35,7 +35,7 @@ pub(super) enum Ready {
 }
 
 /// Returns the operation with numbers for its symbols, or `None` if one is not known.
-pub(super) fn sized(op: &AnyOp, sizes: &Sizes) -> Option<AnyOp> {
+pub(super) fn sized(op: &AnyOp, sizes: &SymbolSizes) -> Option<AnyOp> {
     let dims = op.sizes();
     if dims.is_empty() {
         return Some(op.clone());
@@ -51,7 +51,7 @@ pub(super) fn sized(op: &AnyOp, sizes: &Sizes) -> Option<AnyOp> {
 }
 
 /// Records the sizes of a value.
-pub(super) fn learn(sizes: &mut Sizes, value: &Value, shape: &[Dim]) {
+pub(super) fn learn(sizes: &mut SymbolSizes, value: &PlanValue, shape: &[Dim]) {
     for (symbol, axis) in &value.defines {
         if let Some(size) = shape.get(*axis).and_then(|dim| dim.known()) {
             sizes.insert(*symbol, size);
@@ -75,7 +75,7 @@ impl Plan {
     }
 
     fn bind_anew(&self, feeds: &[Meta]) -> Result<Bound> {
-        let mut sizes = Sizes::new();
+        let mut sizes = SymbolSizes::new();
         let mut metas: Vec<Meta> = self.values.iter().map(|value| value.meta.clone()).collect();
         for (feed, meta) in self.feeds.iter().zip(feeds) {
             let declared = &self.values[feed.value].meta;
@@ -94,7 +94,7 @@ impl Plan {
         Ok(Bound { feeds: feeds.to_vec(), steps, sizes, metas })
     }
 
-    fn prepare(&self, step: &Step, metas: &mut [Meta], sizes: &mut Sizes) -> Result<Ready> {
+    fn prepare(&self, step: &Step, metas: &mut [Meta], sizes: &mut SymbolSizes) -> Result<Ready> {
         let inputs: Vec<Meta> = step.inputs.iter().map(|input| metas[*input].clone()).collect();
         let known = |meta: &Meta| meta.shape.iter().all(|dim| dim.known().is_some());
         let op = sized(&step.op, sizes).filter(|_| inputs.iter().all(known));

@@ -33,7 +33,7 @@ pub struct Plan {
     pub(super) on_gpu: Mutex<Option<Arc<Vec<Array>>>>,
     pub(super) fetches: Vec<Fetch>,
     /// The values. A value is identified by its position in this list.
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<PlanValue>,
     pub(super) slots: usize,
     pub(super) counts: Counts,
     /// The plan for known feed shapes, for the sets of shapes that were used last.
@@ -41,7 +41,7 @@ pub struct Plan {
 }
 
 /// One value of a plan.
-pub(super) struct Value {
+pub(super) struct PlanValue {
     pub(super) meta: Meta,
     pub(super) node: Id,
     /// The value that owned its memory first; the value itself if it has its own memory.
@@ -135,7 +135,7 @@ pub(super) fn needed(graph: &Graph, fetch: &[Id]) -> Vec<bool> {
 /// The state of planning: nodes become values and operations.
 pub(super) struct Builder<'g> {
     graph: &'g Graph,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<PlanValue>,
     feeds: Vec<Feed>,
     constants: Vec<Array>,
     pub(super) ops: Vec<(AnyOp, SmallVec<[usize; 3]>, usize)>,
@@ -153,7 +153,7 @@ impl Builder<'_> {
         let (number, node) = (self.values.len(), self.graph.node(id));
         let meta = node.meta.with_shape(self.rename(&node.meta.shape));
         let defines = self.graph.defined_by(id);
-        self.values.push(Value { meta, node: id, root: number, last_use: 0, origin, defines });
+        self.values.push(PlanValue { meta, node: id, root: number, last_use: 0, origin, defines });
         number
     }
 
@@ -288,7 +288,7 @@ impl Plan {
             feed.slot = slots.take();
             slot_of[feed.value] = feed.slot;
         }
-        let feed_of = |values: &[Value], value: usize| match values[values[value].root].origin {
+        let feed_of = |values: &[PlanValue], value: usize| match values[values[value].root].origin {
             Origin::Feed(feed) => Some(feed),
             _ => None,
         };

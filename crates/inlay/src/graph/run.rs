@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inlay_core::{Error, Meta, Result};
 use smallvec::SmallVec;
 
-use super::bind::{Bound, Ready, Sizes, learn, sized};
+use super::bind::{Bound, Ready, SymbolSizes, learn, sized};
 use super::plan::{Operand, Plan, Step};
 use crate::array::Array;
 #[cfg(feature = "gpu")]
@@ -21,8 +21,8 @@ struct State<'p> {
     constants: &'p [Array],
     bound: &'p Bound,
     slots: Vec<Option<Array>>,
-    /// Sizes that steps of this run have computed.
-    late: Cow<'p, Sizes>,
+    /// SymbolSizes that steps of this run have computed.
+    late: Cow<'p, SymbolSizes>,
     /// For each feed, whether its memory may be written.
     donated: SmallVec<[bool; 8]>,
 }

@@ -183,14 +183,16 @@ fn integer_range(start: i128, end: i128, step: i128, dtype: DType) -> Result<Ten
         let expected = format!("values of {dtype}: {low} to {high}");
         return Err(Error::Argument { op: OP, arg, got, expected });
     }
-    // Every value fits in the dtype, so the cast of the wrapped `u64` restores it.
-    let values = collect(count, |k| (start + k as i128 * step) as u64)?;
-    let numbers = Tensor::from_slice(&values, &[values.len()])?;
-    if dtype.kind() == Kind::Integer {
-        return numbers.cast(dtype);
-    }
-    let values = collect(count, |k| (start + k as i128 * step) as f64)?;
-    Tensor::from_slice(&values, &[values.len()])?.cast(dtype)
+    let value = |k: usize| start + k as i128 * step;
+    let numbers = if dtype.kind() == Kind::Integer {
+        // Every value fits in the dtype, so the cast of the wrapped `u64` restores it.
+        let values = collect(count, |k| value(k) as u64)?;
+        Tensor::from_slice(&values, &[values.len()])?
+    } else {
+        let values = collect(count, |k| value(k) as f64)?;
+        Tensor::from_slice(&values, &[values.len()])?
+    };
+    numbers.cast(dtype)
 }
 
 /// Collects `count` values. `None` means that the step was 0.

@@ -17,15 +17,15 @@ pub(crate) struct Caller(pub(crate) &'static Operation);
 
 /// The name of an argument in the operation that the user called.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Word(pub(crate) &'static str);
+pub(crate) struct ArgumentName(pub(crate) &'static str);
 
 fn caller(name: &str) -> Option<Caller> {
     all().find(|operation| operation.name == name).map(Caller)
 }
 
-fn word(name: &str) -> Option<Word> {
+fn word(name: &str) -> Option<ArgumentName> {
     let words = all().flat_map(|operation| operation.arguments);
-    words.map(|argument| argument.name).find(|word| *word == name).map(Word)
+    words.map(|argument| argument.name).find(|word| *word == name).map(ArgumentName)
 }
 
 impl PartialEq for Caller {
@@ -48,7 +48,7 @@ impl fmt::Debug for Caller {
     }
 }
 
-impl fmt::Debug for Word {
+impl fmt::Debug for ArgumentName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
@@ -78,5 +78,5 @@ macro_rules! in_files {
 }
 in_files!(
     Caller, caller, |caller: &Caller| caller.0.name;
-    Word, word, |word: &Word| word.0;
+    ArgumentName, word, |word: &ArgumentName| word.0;
 );

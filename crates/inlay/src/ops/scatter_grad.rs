@@ -85,7 +85,7 @@ impl Scattered<'_> {
     }
 
     /// Returns, for each entry, the value of `x` at its place.
-    fn select(&self, x: &Tensor) -> Result<Tensor> {
+    fn gather(&self, x: &Tensor) -> Result<Tensor> {
         match &self.along {
             Along::Rows => x.index_select(&self.index, self.axis()),
             Along::Elements { broadcast, .. } => {
@@ -155,17 +155,17 @@ impl Scattered<'_> {
     pub(super) fn to_updates(&self) -> Result<Tensor> {
         let nothing = nothing(self.g.dtype())?;
         let Combine::Reduce { reduce, .. } = self.combine else {
-            return self.winners()?.where_(&self.select(self.g)?, &nothing);
+            return self.winners()?.where_(&self.gather(self.g)?, &nothing);
         };
         match reduce {
-            Reduce::Sum => self.select(self.g),
-            Reduce::Mean => self.select(self.share()?),
+            Reduce::Sum => self.gather(self.g),
+            Reduce::Mean => self.gather(self.share()?),
             Reduce::Mul => {
                 let updates = Self::read(&self.updates);
                 factors_gradient(self.g, updates, &self.index, self.axis, self.x.as_ref())
             }
             Reduce::Amax | Reduce::Amin => {
-                self.meets()?.where_(&self.select(self.share()?)?, &nothing)
+                self.meets()?.where_(&self.gather(self.share()?)?, &nothing)
             }
         }
     }
@@ -181,7 +181,7 @@ impl Scattered<'_> {
     /// Returns a mask of the updates that equal the result.
     fn meets(&self) -> Result<&Tensor> {
         once(&self.made.meets, || {
-            Self::read(&self.updates).same_as(&self.select(Self::read(&self.y))?)
+            Self::read(&self.updates).same_as(&self.gather(Self::read(&self.y))?)
         })
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::broadcast::{expect_stretch, stretch};
-use super::names::{Caller, Word};
+use super::names::{Caller, ArgumentName};
 use super::shape::{as_many, reshaped};
 use crate::array::{Array, sizes};
 use crate::declare::{Operation, declare};
@@ -43,7 +43,7 @@ pub(crate) struct BroadcastTo {
     shape: Dims,
     /// The operation that the user called, and the name of the tensor in it.
     name: Caller,
-    arg: Word,
+    arg: ArgumentName,
 }
 
 impl BroadcastTo {
@@ -52,7 +52,7 @@ impl BroadcastTo {
     }
 
     fn of(operation: &'static Operation, arg: &'static str, shape: &[Dim]) -> Self {
-        BroadcastTo { shape: Dims::from_slice(shape), name: Caller(operation), arg: Word(arg) }
+        BroadcastTo { shape: Dims::from_slice(shape), name: Caller(operation), arg: ArgumentName(arg) }
     }
 }
 
@@ -93,7 +93,7 @@ impl Op for BroadcastTo {
 pub(crate) struct Fit {
     shape: Dims,
     name: Caller,
-    arg: Word,
+    arg: ArgumentName,
 }
 
 impl Op for Fit {
@@ -219,7 +219,7 @@ impl Tensor {
         if *self.dims() == *shape {
             return Ok(self.clone());
         }
-        let (name, arg) = (Caller(operation), Word(arg));
+        let (name, arg) = (Caller(operation), ArgumentName(arg));
         apply(Fit { shape: Dims::from_slice(shape), name, arg }, &[self])
     }
 

@@ -20,7 +20,7 @@ use crate::walk::{Run, Walk};
 
 /// The lanes of a call, and the scratch buffers for the block of lanes that a thread processes at a
 /// time.
-pub(super) struct Space<'a> {
+pub(super) struct LanePlan<'a> {
     lanes: Walk<4>,
     steps: [isize; 4],
     base: Option<Src<'a>>,
@@ -39,7 +39,7 @@ pub(super) struct Space<'a> {
     tiles: Scratch<u8>,
 }
 
-impl<'a> Space<'a> {
+impl<'a> LanePlan<'a> {
     /// Plans a call with an index of layout `entries` and allocates the scratch buffers.
     pub(super) fn new(
         call: &AxisScatter<'_>,
@@ -77,7 +77,7 @@ impl<'a> Space<'a> {
             _ => 0,
         };
         let (notes, tiles) = (Scratch::new(notes)?, Scratch::new(tile.saturating_mul(parts))?);
-        Ok(Space { lanes, steps, base, by_lane, width, parts, notes, tiles })
+        Ok(LanePlan { lanes, steps, base, by_lane, width, parts, notes, tiles })
     }
 }
 
@@ -85,7 +85,7 @@ impl<'a> Space<'a> {
 pub(super) fn scatter(
     call: &AxisScatter<'_>,
     entries: &AxisIndex<'_>,
-    mut space: Space<'_>,
+    mut space: LanePlan<'_>,
 ) -> bool {
     let lanes = Lanes {
         call: *call,
@@ -168,8 +168,8 @@ impl Lanes<'_> {
     /// all calls returned true.
     fn run(
         &self,
-        space: &mut Space<'_>,
-        block: impl Fn(&Block, &mut [u32]) -> bool + Sync,
+        space: &mut LanePlan<'_>,
+        block: impl Fn(&LaneBlock, &mut [u32]) -> bool + Sync,
     ) -> bool {
         let (parts, width) = (space.parts, space.width);
         let (each, tile) = (space.notes.len() / parts, space.tiles.len() / parts);
@@ -201,7 +201,7 @@ impl Lanes<'_> {
         &self,
         run: Run<4>,
         tile: Option<*mut u8>,
-        work: impl FnOnce(&Block) -> bool,
+        work: impl FnOnce(&LaneBlock) -> bool,
     ) -> bool {
         let dst = self.call.dst;
         let (size, step) = (dst.dtype().size(), self.steps[0]);
@@ -214,7 +214,7 @@ impl Lanes<'_> {
         let Some(tile) = tile else {
             // SAFETY: the walk keeps the lanes inside of destination and base, which don't overlap,
             // as `scatter_elements` has checked. No other thread has these lanes. If there is a
-            // base, `Space::new` has checked that it has the strides of the destination, and that
+            // base, `LanePlan::new` has checked that it has the strides of the destination, and that
             // the block is either one contiguous lane or contiguous at each place.
             unsafe {
                 if self.base.is_some() && run.len == 1 && step == size as isize {
@@ -226,10 +226,10 @@ impl Lanes<'_> {
                     }
                 }
             }
-            return work(&Block { to, step, stride: run.strides[0], run });
+            return work(&LaneBlock { to, step, stride: run.strides[0], run });
         };
-        let block = Block { to: tile, step: row as isize, stride: size as isize, run };
-        // SAFETY: as above. `Space::new` allocates tiles only if blocks are contiguous at each
+        let block = LaneBlock { to: tile, step: row as isize, stride: size as isize, run };
+        // SAFETY: as above. `LanePlan::new` allocates tiles only if blocks are contiguous at each
         // place, and a tile has room for `places` rows of `width` elements.
         unsafe {
             for place in 0..self.places {
@@ -249,7 +249,7 @@ impl Lanes<'_> {
     /// and the addresses of the element and of the value. The entries of a lane come in index
     /// order. Skips entries that are out of range, and returns false if there are any.
     #[inline(always)]
-    fn each(&self, block: &Block, visit: impl FnMut(usize, usize, *mut u8, *const u8)) -> bool {
+    fn each(&self, block: &LaneBlock, visit: impl FnMut(usize, usize, *mut u8, *const u8)) -> bool {
         // If the number of lanes is a constant 1, the compiler removes the loop over lanes.
         match block.run.len {
             1 => self.each_of(block, 1, visit),
@@ -260,12 +260,12 @@ impl Lanes<'_> {
     #[inline(always)]
     fn each_of(
         &self,
-        block: &Block,
+        block: &LaneBlock,
         len: usize,
         mut visit: impl FnMut(usize, usize, *mut u8, *const u8),
     ) -> bool {
         // Local copies, which the compiler can keep in registers.
-        let Block { to, step, stride, run } = *block;
+        let LaneBlock { to, step, stride, run } = *block;
         let (entries, steps, places) = (self.entries, self.steps, self.places);
         let values = self.call.values.origin();
         let mut good = true;
@@ -296,7 +296,7 @@ impl Lanes<'_> {
 
     /// Divides the sums of a block by their counts, except where the count is still `first`, its
     /// initial value, because no entry names the place.
-    fn divide<T: Copy, R: Reducer<T>>(&self, block: &Block, notes: &[u32], first: u32) {
+    fn divide<T: Copy, R: Reducer<T>>(&self, block: &LaneBlock, notes: &[u32], first: u32) {
         let size = size_of::<T>() as isize;
         // A single contiguous lane has one loop over its places, which the compiler can vectorize.
         if block.run.len == 1 && block.step == size {
@@ -346,7 +346,7 @@ unsafe fn divide_each<T: Copy, R: Reducer<T>>(
 /// A block of lanes that are processed together: where they are in all layouts, and where their
 /// elements are while they are written, in the destination or in a tile.
 #[derive(Clone, Copy)]
-struct Block {
+struct LaneBlock {
     run: Run<4>,
     to: *mut u8,
     /// The distance in bytes from one place to the next.

@@ -70,8 +70,8 @@ pub fn scatter_elements(
         && entries.dtype() == DType::I64
         && (base.is_some() || all_inside(index.values, call.places()))
     {
-        let space = direct::Space::new(&call, base, entries.layout())?;
-        if direct::scatter(&call, &AxisIndex::raw(entries), space) || base.is_none() {
+        let plan = direct::LanePlan::new(&call, base, entries.layout())?;
+        if direct::scatter(&call, &AxisIndex::raw(entries), plan) || base.is_none() {
             return Ok(());
         }
     }
@@ -80,8 +80,8 @@ pub fn scatter_elements(
     let entries = AxisIndex::checked(&positions, &layout, call.places());
     match strategy {
         Strategy::Direct => {
-            let space = direct::Space::new(&call, base, &layout)?;
-            let done = direct::scatter(&call, &entries, space);
+            let plan = direct::LanePlan::new(&call, base, &layout)?;
+            let done = direct::scatter(&call, &entries, plan);
             assert!(done, "positions were checked");
             Ok(())
         }

@@ -18,14 +18,14 @@ const SMALL: usize = 2 << 10;
 /// The sizes of a contiguous tensor, and of an index for it that has the same shape on all axes but
 /// one: the product of the sizes before the axis, the two sizes of the axis, and the product of the
 /// sizes after it.
-struct Sizes {
+struct Extents {
     outer: usize,
     places: usize,
     count: usize,
     inner: usize,
 }
 
-impl Sizes {
+impl Extents {
     /// Returns the sizes of a tensor, whose elements have `size` bytes, and of its index. Returns
     /// `None` if they have other shapes, if the tensor is not contiguous, or if the call is not
     /// small.
@@ -36,7 +36,7 @@ impl Sizes {
             && whole.numel().saturating_mul(size) <= SMALL
             && entries.numel() <= FEW_ENTRIES
             && whole.is_contiguous(size);
-        fits.then(|| Sizes {
+        fits.then(|| Extents {
             outer: shape[..axis].iter().product(),
             places: shape[axis],
             count: part[axis],
@@ -65,7 +65,7 @@ impl Sizes {
 pub(super) fn scatter(call: &AxisScatter<'_>, base: Option<Src<'_>>, index: &Index<'_>) -> bool {
     let AxisScatter { dst, axis, values, combine } = *call;
     let size = dst.same_size(&values);
-    let Some(sizes) = Sizes::of(dst.layout(), index.values.layout(), axis, size) else {
+    let Some(sizes) = Extents::of(dst.layout(), index.values.layout(), axis, size) else {
         return false;
     };
     let alike = |base: &Src<'_>| {
@@ -82,7 +82,7 @@ pub(super) fn scatter(call: &AxisScatter<'_>, base: Option<Src<'_>>, index: &Ind
     let Some(places) = read_few(index.values, sizes.places, &mut room) else { return false };
     if let Some(base) = base {
         let bytes = dst.layout().numel() * size;
-        // SAFETY: both views are contiguous and have this many bytes: `Sizes::of` has checked
+        // SAFETY: both views are contiguous and have this many bytes: `Extents::of` has checked
         // `dst`, and `alike` the base. `scatter_elements` has checked that they don't overlap.
         unsafe { dst.origin().copy_from_nonoverlapping(base.origin(), bytes) };
     }
@@ -117,7 +117,7 @@ pub(super) fn scatter(call: &AxisScatter<'_>, base: Option<Src<'_>>, index: &Ind
 /// range.
 pub(super) fn gather(dst: Target<'_>, src: Src<'_>, axis: usize, index: &Index<'_>) -> bool {
     let size = dst.same_size(&src);
-    let Some(sizes) = Sizes::of(src.layout(), index.values.layout(), axis, size) else {
+    let Some(sizes) = Extents::of(src.layout(), index.values.layout(), axis, size) else {
         return false;
     };
     let suits =

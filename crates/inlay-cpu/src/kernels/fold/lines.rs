@@ -32,17 +32,17 @@ pub(super) fn fold_lines<F: Folding>(dst: Target<'_>, src: Src<'_>, outer: &Walk
 /// The elements can be read.
 pub(super) unsafe fn lanes<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
     // SAFETY: the caller's promise.
-    unsafe { arch::dispatch(Block::<F> { from, len, fold: PhantomData }) }
+    unsafe { arch::dispatch(BlockLoop::<F> { from, len, fold: PhantomData }) }
 }
 
 /// [`lanes`] as a loop that is compiled per level.
-struct Block<F> {
+struct BlockLoop<F> {
     from: *const u8,
     len: usize,
     fold: PhantomData<F>,
 }
 
-impl<F: Folding> Loop for Block<F> {
+impl<F: Folding> Loop for BlockLoop<F> {
     type Output = [F::Acc; LANES];
 
     #[inline(always)]

@@ -276,7 +276,7 @@ impl<'a> Direct<'a> {
                 let selected = &selected[block];
                 let ahead = (selected.as_ptr().cast(), size_of::<i64>() as isize);
                 let inside = list.fill(values, size, own, ahead);
-                list.select(selected);
+                list.replace_by(selected);
                 return inside;
             }
             match words {

@@ -315,7 +315,9 @@ impl<'a> RowScatter<'a> {
                 let in_place = dispatch_reduce!(reduce, self.dst.dtype(), (T, R) => {
                     <R as super::reducer::Reducer<T>>::IN_PLACE
                 });
-                in_place && (!notes || places / NOTED.get() <= entries)
+                // Counts are `u32`.
+                let noted = places / NOTED.get() <= entries && entries < u32::MAX as usize;
+                in_place && (noted || !notes)
             }
         };
         able && row <= longest && self.dst.layout().numel() > 0

@@ -80,7 +80,7 @@ impl<'a> Near<'a> {
         groups: Range<usize>,
         keep: impl Fn(usize),
     ) {
-        let work = Reduction::<T, R, _> { near: self, run, groups, keep, types: PhantomData };
+        let work = RowReduction::<T, R, _> { near: self, run, groups, keep, types: PhantomData };
         // SAFETY: the caller's promise.
         unsafe { arch::dispatch(work) };
         stream::fence();
@@ -153,7 +153,7 @@ impl<'a> Near<'a> {
 }
 
 /// [`Near::reduce`] as a loop that is compiled per level.
-struct Reduction<'a, T, R, K> {
+struct RowReduction<'a, T, R, K> {
     near: &'a Near<'a>,
     run: &'a Run<3>,
     groups: Range<usize>,
@@ -161,12 +161,12 @@ struct Reduction<'a, T, R, K> {
     types: PhantomData<(T, R)>,
 }
 
-impl<T: Copy, R: Reducer<T>, K: Fn(usize)> Loop for Reduction<'_, T, R, K> {
+impl<T: Copy, R: Reducer<T>, K: Fn(usize)> Loop for RowReduction<'_, T, R, K> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
-        let Reduction { near, run, groups, keep, .. } = self;
+        let RowReduction { near, run, groups, keep, .. } = self;
         let fits = |lanes: usize| {
             run.len.is_multiple_of(lanes) && lanes * size_of::<R::Acc>() <= S::ACCUMULATORS
         };
