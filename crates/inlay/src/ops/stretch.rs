@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::broadcast::{expect_stretch, stretch};
-use super::names::{Caller, ArgumentName};
+use super::names::{ArgumentName, Caller};
 use super::shape::{as_many, reshaped};
 use crate::array::{Array, sizes};
 use crate::declare::{Operation, declare};
@@ -52,7 +52,11 @@ impl BroadcastTo {
     }
 
     fn of(operation: &'static Operation, arg: &'static str, shape: &[Dim]) -> Self {
-        BroadcastTo { shape: Dims::from_slice(shape), name: Caller(operation), arg: ArgumentName(arg) }
+        BroadcastTo {
+            shape: Dims::from_slice(shape),
+            name: Caller(operation),
+            arg: ArgumentName(arg),
+        }
     }
 }
 
