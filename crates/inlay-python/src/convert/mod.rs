@@ -79,6 +79,15 @@ impl<'py> Call<'py> {
         Some(tensor)
     }
 
+    /// The tensor over the memory of a NumPy array, unless that is of a subclass or can't be shared.
+    #[inline]
+    pub(crate) fn plain_array(&self, object: &Bound<'py, PyAny>) -> Option<Tensor> {
+        if !object.is_exact_instance_of::<PyUntypedArray>() {
+            return None;
+        }
+        share(object.cast_exact().ok()?).ok().map(Tensor::plain)
+    }
+
     /// Whether an object is a Python number or list, which has no dtype of its own.
     pub(crate) fn is_untyped(object: &Bound<'py, PyAny>) -> bool {
         is_plain(object) && !is_scalar(object)

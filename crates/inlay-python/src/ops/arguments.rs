@@ -41,10 +41,15 @@ impl<'a> Values<'a> {
         Values { slots, owned: SmallVec::new(), largest: None, made: None }
     }
 
-    /// Sets a value that may own memory.
+    /// Sets a value that was absent.
+    #[inline(always)]
     fn set(&mut self, k: usize, value: Value<'a>) {
-        self.owned.push(k);
-        self.slots[k] = value;
+        use Value::{Bounds, Ints, Tensor, Tensors};
+        if matches!(value, Tensor(Arg::Owned(_)) | Tensors(_) | Ints(_) | Bounds(_)) {
+            self.owned.push(k);
+        }
+        // Nothing leaks: an absent value owns nothing.
+        std::mem::forget(std::mem::replace(&mut self.slots[k], value));
     }
 
     #[inline(always)]
@@ -94,6 +99,11 @@ pub(super) fn convert<'a, 'py>(
         // Integers, flags and tensors are the most common. Their values own no memory.
         match argument.kind {
             Kind::Int => values.slots.push(Value::Int(call.integer(argument.name, object)?)),
+            Kind::Extent => {
+                let extent = call.integer(argument.name, object)?;
+                values.make(extent);
+                values.slots.push(Value::Int(extent));
+            }
             Kind::Bound => values.slots.push(Value::Int(call.bound(argument.name, object)?)),
             Kind::Flag => values.slots.push(Value::Flag(call.flag(argument.name, object)?)),
             Kind::AxisList | Kind::BoundList if object.is_exact_instance_of::<PyInt>() => {
@@ -130,7 +140,16 @@ pub(super) fn convert<'a, 'py>(
     }
     entry.advise(call.py(), objects)?;
     for k in left {
-        array(call, arguments, entry.in_place && k == 0, objects, k, values)?;
+        let is_target = entry.in_place && k == 0;
+        // An array has a dtype of its own, so it is the same for every kind of argument.
+        let array = objects[k].as_deref().filter(|_| arguments[k].kind.is_tensor() && !is_target);
+        match array.and_then(|object| call.plain_array(object)) {
+            Some(tensor) => {
+                values.saw(&tensor);
+                values.set(k, Value::Tensor(Arg::Owned(tensor)));
+            }
+            None => other_tensor(call, arguments, is_target, objects, k, values)?,
+        }
     }
     match entry.operation.returns {
         Returns::Tensor => call.make_tensor(),
@@ -141,10 +160,10 @@ pub(super) fn convert<'a, 'py>(
     Ok(())
 }
 
-/// Converts tensor argument `k`: an array, a list, a number, a list of tensors, or the target of a
-/// write.
+/// Converts tensor argument `k`, which is neither a `Tensor` nor a plain array: a list, a number, a
+/// list of tensors, an array of a subclass, or the target of a write.
 #[inline(never)]
-fn array<'a, 'py>(
+fn other_tensor<'a, 'py>(
     call: &mut Call<'py>,
     arguments: &'static [Argument],
     is_target: bool,
@@ -226,11 +245,6 @@ fn attribute<'py>(
     k: usize,
 ) -> PyResult<()> {
     let value = match kind {
-        Kind::Extent => {
-            let extent = call.integer(arg, object)?;
-            values.make(extent);
-            Value::Int(extent)
-        }
         Kind::Label => return call.name(object),
         Kind::Reduce => Value::Reduce(reduce(call, arg, object, "")?),
         Kind::ReduceOrAssign => Value::Reduce(reduce(call, arg, object, "assign")?),
