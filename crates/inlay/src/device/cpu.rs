@@ -1,33 +1,36 @@
-//! Calls of the CPU's kernels.
-//!
-//! Each function locks the buffers that it uses and passes views of them to the kernel. Locks are
+//! Locks of the buffers that a call uses on the CPU, and views of them for its kernel. Locks are
 //! taken in the order of addresses, so that two calls can't deadlock.
 
-use inlay_core::{Combine, DType, Layout, Result, Triangle};
+use inlay_core::{DType, Layout, Result};
 pub(super) use inlay_cpu::kernels::{Bits, Positions};
 use inlay_cpu::memory::{ReadGuard, Rest, WriteGuard};
 use inlay_cpu::{Buffer, Dst, Element, Src, kernels};
 use smallvec::SmallVec;
 
-use super::{Comb, Elements, NamedIndex};
+use super::NamedIndex;
 use crate::array::Array;
 
 /// The locks of one call, one for each buffer: that of the target, if there is one, and those of
 /// the sources.
-struct Locks<'a> {
+pub(super) struct Locks<'a> {
     write: Option<WriteGuard<'a>>,
     reads: SmallVec<[ReadGuard<'a>; 4]>,
 }
 
 impl<'a> Locks<'a> {
-    fn none() -> Self {
+    pub(super) fn none() -> Self {
         Locks { write: None, reads: SmallVec::new() }
     }
 
     // The guards are stored in place. Returning them by value would move bytes that were just
     // stored, which stalls on store forwarding.
     #[inline(always)]
-    fn take(&mut self, target: Option<&'a Buffer>, base: Option<&'a Array>, sources: &[&'a Array]) {
+    pub(super) fn take(
+        &mut self,
+        target: Option<&'a Buffer>,
+        base: Option<&'a Array>,
+        sources: &[&'a Array],
+    ) {
         let (own, mut last) = (target.map_or(0, Buffer::id), 0);
         // There are few buffers, so searching for the next address is cheaper than sorting.
         loop {
@@ -55,7 +58,11 @@ impl<'a> Locks<'a> {
     /// Returns a view of the target in `layout`, and the sources that may be read while it is
     /// written.
     #[inline(always)]
-    fn split<'s>(&'s mut self, layout: &'s Layout, dtype: DType) -> Result<(Dst<'s>, Sources<'s>)> {
+    pub(super) fn split<'s>(
+        &'s mut self,
+        layout: &'s Layout,
+        dtype: DType,
+    ) -> Result<(Dst<'s>, Sources<'s>)> {
         let Some(write) = &mut self.write else { unreachable!("the target was locked") };
         let (dst, rest) = write.split(layout, dtype)?;
         Ok((dst, Sources { reads: &self.reads, rest: Some(rest) }))
@@ -64,7 +71,7 @@ impl<'a> Locks<'a> {
 
 /// Locked buffers that this call does not write. Every source of the call is among them.
 #[derive(Clone, Copy)]
-struct Sources<'s> {
+pub(super) struct Sources<'s> {
     reads: &'s [ReadGuard<'s>],
     /// A source may share the buffer of the target if it does not overlap the target.
     rest: Option<Rest<'s>>,
@@ -72,13 +79,13 @@ struct Sources<'s> {
 
 impl<'s> Sources<'s> {
     #[inline(always)]
-    fn src(&self, array: &'s Array) -> Result<Src<'s>> {
+    pub(super) fn src(&self, array: &'s Array) -> Result<Src<'s>> {
         self.src_at(array, &array.layout)
     }
 
     /// Returns a view of an array in another layout.
     #[inline(always)]
-    fn src_at(&self, array: &Array, layout: &'s Layout) -> Result<Src<'s>> {
+    pub(super) fn src_at(&self, array: &Array, layout: &'s Layout) -> Result<Src<'s>> {
         let buffer = array.buffer.cpu();
         for read in self.reads {
             if read.buffer().same_as(buffer) {
@@ -93,7 +100,7 @@ impl<'s> Sources<'s> {
 
     // Inlined, so that the views stay in registers.
     #[inline(always)]
-    fn all<const N: usize>(&self, arrays: [&'s Array; N]) -> Result<[Src<'s>; N]> {
+    pub(super) fn all<const N: usize>(&self, arrays: [&'s Array; N]) -> Result<[Src<'s>; N]> {
         let mut views = [None; N];
         for (view, array) in views.iter_mut().zip(arrays) {
             *view = Some(self.src(array)?);
@@ -103,7 +110,7 @@ impl<'s> Sources<'s> {
 }
 
 /// Calls `work` with views of `sources`.
-fn read<const N: usize, R>(
+pub(super) fn read<const N: usize, R>(
     sources: [&Array; N],
     work: impl FnOnce([Src<'_>; N]) -> Result<R>,
 ) -> Result<R> {
@@ -128,164 +135,13 @@ pub(super) fn write<const N: usize, R>(
     Ok(work(dst, base, locked.all(sources)?))
 }
 
-// Copies
-
-pub(super) fn copy_over(
-    to: &Array,
-    base: Option<&Array>,
-    part: &Layout,
-    source: &Array,
-) -> Result<()> {
-    let mut locks = Locks::none();
-    locks.take(Some(to.buffer.cpu()), base, &[source]);
-    if let Some(base) = base {
-        let (dst, locked) = locks.split(&to.layout, to.dtype)?;
-        kernels::copy(dst, locked.src(base)?);
-    }
-    let (dst, locked) = locks.split(part, to.dtype)?;
-    kernels::copy(dst, locked.src(source)?);
-    Ok(())
-}
-
-pub(super) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
-    let sources: SmallVec<[&Array; 5]> = parts.iter().map(|(_, source)| source).collect();
-    let mut locks = Locks::none();
-    locks.take(Some(to.buffer.cpu()), None, &sources);
-    let (dst, locked) = locks.split(&to.layout, to.dtype)?;
-    let views = parts.iter().map(|(part, from)| Ok((part, locked.src(from)?)));
-    let views = views.collect::<Result<SmallVec<[_; 5]>>>()?;
-    kernels::overlay(dst, &views);
-    Ok(())
-}
-
-pub(super) fn interleave(to: &Array, base: &Array, source: &Array, comb: Comb) -> Result<()> {
-    write(to, None, [base, source], |dst, _, [base, source]| {
-        kernels::interleave(dst, base, source, comb);
-    })
-}
-
-// Rows and elements
-
+/// Returns a private copy of the index, checked against `size`.
 pub(super) fn positions(
-    op: &'static str,
-    arg: &'static str,
-    index: &Array,
+    (op, arg, index): NamedIndex<'_>,
     axis: usize,
     size: usize,
 ) -> Result<Positions> {
     read([index], |[src]| Positions::read(op, arg, src, axis, size))
-}
-
-pub(super) fn scatter_rows(
-    to: &Array,
-    base: Option<&Array>,
-    axis: usize,
-    (op, arg, index): NamedIndex<'_>,
-    updates: &Array,
-    combine: Combine,
-) -> Result<()> {
-    write(to, base, [index, updates], |dst, base, [values, updates]| {
-        let index = kernels::Index { op, arg, values };
-        kernels::scatter_rows(dst, base, axis, index, updates, combine)
-    })?
-}
-
-pub(super) fn scatter_selected(
-    to: &Array,
-    base: Option<&Array>,
-    axis: usize,
-    (op, arg, index): NamedIndex<'_>,
-    (rows, (select, selector, selected)): (&Array, NamedIndex<'_>),
-    combine: Combine,
-) -> Result<()> {
-    let selected = positions(select, selector, selected, axis, rows.shape()[axis])?;
-    write(to, base, [index, rows], |dst, base, [values, rows]| {
-        let index = kernels::Index { op, arg, values };
-        kernels::scatter_selected_rows(dst, base, axis, index, (rows, &selected), combine)
-    })?
-}
-
-pub(super) fn gather_elements(
-    to: &Array,
-    from: &Array,
-    axis: usize,
-    (op, arg, index): NamedIndex<'_>,
-    entries: &Layout,
-) -> Result<()> {
-    let mut locks = Locks::none();
-    locks.take(Some(to.buffer.cpu()), None, &[from, index]);
-    let (dst, locked) = locks.split(&to.layout, to.dtype)?;
-    let [src, values] = locked.all([from, index])?;
-    let entries = locked.src_at(index, entries)?;
-    kernels::gather_elements(dst, src, axis, kernels::Index { op, arg, values }, entries)
-}
-
-pub(super) fn scatter_elements(
-    to: &Array,
-    base: Option<&Array>,
-    axis: usize,
-    (op, arg, index, entries): Elements<'_>,
-    values: &Array,
-    combine: Combine,
-) -> Result<()> {
-    let mut locks = Locks::none();
-    locks.take(Some(to.buffer.cpu()), base, &[index, values]);
-    let (dst, locked) = locks.split(&to.layout, to.dtype)?;
-    let base = base.map(|base| locked.src(base)).transpose()?;
-    let [updates, values] = locked.all([values, index])?;
-    let entries = locked.src_at(index, entries)?;
-    let index = kernels::Index { op, arg, values };
-    kernels::scatter_elements(dst, base, axis, index, entries, updates, combine)
-}
-
-/// Fails unless each entry of `from` names an earlier row (backwards: a later one) or none.
-pub(super) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) -> Result<()> {
-    let count = from.values().len();
-    let comes_later = |(row, from): (usize, &i64)| match *from as usize {
-        from if from == count => false,
-        from => {
-            if backwards {
-                from <= row
-            } else {
-                from >= row
-            }
-        }
-    };
-    match from.values().iter().enumerate().any(comes_later) {
-        true => Err(super::kernels::broken_chain(op)),
-        false => Ok(()),
-    }
-}
-
-// Masks
-
-pub(super) fn bits(mask: &Array) -> Result<Bits> {
-    read([mask], |[src]| Bits::read(src))
-}
-
-// Triangles
-
-pub(super) fn triangle_indices(
-    to: &Array,
-    triangle: Triangle,
-    (rows, cols): (usize, usize),
-    offset: i64,
-) -> Result<()> {
-    write(to, None, [], |dst, _, []| {
-        kernels::triangle_indices(dst, triangle, rows, cols, offset);
-    })
-}
-
-// Reductions
-
-pub(super) fn neighbours(
-    to: &Array,
-    index: &Positions,
-    places: usize,
-    backwards: bool,
-) -> Result<()> {
-    let mut last = inlay_cpu::memory::Scratch::new(places)?;
-    write(to, None, [], |dst, _, []| kernels::neighbours(dst, index, &mut last, backwards))
 }
 
 // Values in and out

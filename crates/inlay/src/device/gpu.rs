@@ -1,13 +1,13 @@
-//! Calls of the GPU's kernels: makes views of arrays, and the errors of checks that fail on the
+//! Views of arrays on the GPU, copies between the devices, and the errors of checks that fail on the
 //! device.
 
-use inlay_core::{Combine, Error, Layout, Result, Triangle};
+use inlay_core::{Error, Layout, Result};
 use inlay_cpu::Element;
-use inlay_gpu::kernels::{self, Explain};
+use inlay_gpu::kernels::Explain;
 pub(super) use inlay_gpu::kernels::{Bits, Positions};
 use inlay_gpu::{View, scope};
 
-use super::{Device, Elements, NamedIndex, cpu};
+use super::{Device, NamedIndex, cpu};
 use crate::array::Array;
 
 pub(super) fn view(array: &Array) -> View<'_> {
@@ -15,27 +15,11 @@ pub(super) fn view(array: &Array) -> View<'_> {
 }
 
 /// Returns a view of an array in another layout.
-fn part<'a>(array: &'a Array, layout: &'a Layout) -> View<'a> {
+pub(super) fn part<'a>(array: &'a Array, layout: &'a Layout) -> View<'a> {
     View { layout, ..view(array) }
 }
 
 // Copies
-
-pub(super) fn copy_over(
-    to: &Array,
-    base: Option<&Array>,
-    region: &Layout,
-    source: &Array,
-) -> Result<()> {
-    if let Some(base) = base {
-        kernels::copy(view(to), view(base))?;
-    }
-    kernels::copy(part(to, region), view(source))
-}
-
-pub(super) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
-    parts.iter().try_for_each(|(region, from)| kernels::copy(part(to, region), view(from)))
-}
 
 /// Returns a contiguous copy on the GPU of an array on the CPU.
 pub(super) fn upload(op: &'static str, array: &Array) -> Result<Array> {
@@ -51,102 +35,23 @@ pub(super) fn download(op: &'static str, array: &Array) -> Result<Array> {
     Ok(to)
 }
 
-// Rows and elements
+// Indices
 
 /// Returns a function that makes the error for an index that is out of range. To give the same
 /// error as the CPU, it copies the index there and checks it again.
-fn explain(
-    op: &'static str,
-    arg: &'static str,
-    index: &Array,
-    axis: usize,
-    size: usize,
-) -> Explain {
+fn explain((op, arg, index): NamedIndex<'_>, axis: usize, size: usize) -> Explain {
     let index = index.clone();
     Box::new(move |_| {
         let again = download(op, &index);
-        match again.and_then(|index| cpu::positions(op, arg, &index, axis, size)) {
+        match again.and_then(|index| super::positions(op, arg, &index, axis, size)) {
             Err(error) => error,
             Ok(_) => Error::Device { reason: format!("{op}: {arg} has changed since it was read") },
         }
     })
 }
 
-pub(super) fn positions(
-    op: &'static str,
-    arg: &'static str,
-    index: &Array,
-    axis: usize,
-    size: usize,
-) -> Result<Positions> {
-    Positions::read(view(index), size, explain(op, arg, index, axis, size))
-}
-
-pub(super) fn store_positions(to: &Array, index: &Positions) -> Result<()> {
-    index.store(view(to))
-}
-
-pub(super) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) -> Result<()> {
-    from.expect_chain(backwards, Box::new(move |_| super::kernels::broken_chain(op)))
-}
-
-pub(super) fn scatter_rows(
-    to: &Array,
-    base: Option<&Array>,
-    axis: usize,
-    (op, arg, index): NamedIndex<'_>,
-    updates: &Array,
-    combine: Combine,
-) -> Result<()> {
-    let index = positions(op, arg, index, axis, to.shape()[axis])?;
-    kernels::scatter_rows(op, view(to), base.map(view), axis, &index, view(updates), combine)
-}
-
-pub(super) fn gather_elements(
-    to: &Array,
-    from: &Array,
-    axis: usize,
-    (op, arg, index): NamedIndex<'_>,
-    _entries: &Layout,
-) -> Result<()> {
-    let index = positions(op, arg, index, axis, from.shape()[axis])?;
-    kernels::gather_elements(view(to), view(from), axis, &index)
-}
-
-pub(super) fn scatter_elements(
-    to: &Array,
-    base: Option<&Array>,
-    axis: usize,
-    (op, arg, index, _entries): Elements<'_>,
-    values: &Array,
-    combine: Combine,
-) -> Result<()> {
-    let index = positions(op, arg, index, axis, to.shape()[axis])?;
-    kernels::scatter_elements(op, view(to), base.map(view), axis, &index, view(values), combine)
-}
-
-// Masks
-
-pub(super) fn bits(mask: &Array) -> Result<Bits> {
-    Bits::read(view(mask))
-}
-
-// Triangles
-
-pub(super) fn triangle_indices(
-    to: &Array,
-    triangle: Triangle,
-    shape: (usize, usize),
-    offset: i64,
-) -> Result<()> {
-    // The matrix may have more rows or columns than a kernel can count, even if the triangle is
-    // small.
-    if shape.0.max(shape.1) >= u32::MAX as usize {
-        let host = Array::on(Device::Cpu, "triangle_indices", to.dtype, to.shape())?;
-        cpu::triangle_indices(&host, triangle, shape, offset)?;
-        return store_bytes(to, &cpu::load_bytes(&host)?);
-    }
-    kernels::triangle_indices(view(to), triangle, shape, offset)
+pub(super) fn positions(index: NamedIndex<'_>, axis: usize, size: usize) -> Result<Positions> {
+    Positions::read(view(index.2), size, explain(index, axis, size))
 }
 
 // Values in and out

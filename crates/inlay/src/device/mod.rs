@@ -15,12 +15,18 @@ macro_rules! at {
     };
 }
 
+mod adapted;
 mod choice;
 mod cpu;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod kernels;
 
+pub(crate) use adapted::{
+    NamedIndex, bits, copy_over, expect_chain, gather_elements, interleave, interleaves,
+    neighbours, overlay, positions, scatter_elements, scatter_rows, scatter_selected, selects,
+    store_positions, to_dtype, triangle_indices,
+};
 #[cfg(not(feature = "gpu"))]
 pub(crate) use choice::not_built;
 pub(crate) use choice::within;
@@ -30,23 +36,15 @@ pub use choice::{
 };
 pub(crate) use inlay_cpu::kernels::{Comb, triangle_largest, triangle_len};
 pub(crate) use kernels::{
-    arithmetic, bits, blend, compare, compress, copy, expand, expect_chain, fold, gather_elements,
-    gather_rows, keep_triangle, neighbours, positions, products_of_all, products_of_others,
-    scan_rows, scatter_elements, scatter_rows, store_positions, to_dtype, triangle_indices, unary,
-    winning_elements,
+    arithmetic, blend, compare, compress, copy, expand, fold, gather_rows, keep_triangle,
+    products_of_all, products_of_others, scan_rows, unary, winning_elements,
 };
 
-use inlay_core::{Combine, Error, Layout, Result};
+use inlay_core::{Error, Result};
 use inlay_cpu::Element;
 
 use crate::array::Array;
 use crate::memory::Buffer;
-
-/// An index, preceded by the names of the operation and of the index argument, for errors.
-pub(crate) type NamedIndex<'a> = (&'static str, &'static str, &'a Array);
-
-/// An [`NamedIndex`] of elements, and its layout broadcast to the shape of the elements.
-pub(crate) type Elements<'a> = (&'static str, &'static str, &'a Array, &'a Layout);
 
 /// Runs a call on `device`: new arrays are made there, and when this returns the call is done or
 /// has failed. A call on the CPU that has inputs makes its arrays on their device, so the device of
@@ -103,53 +101,6 @@ pub(crate) fn copied_whole(to: &Array, few: bool) -> usize {
         // A dispatch takes as long as a GPU needs to copy this much.
         Device::Gpu => 1 << 20,
     }
-}
-
-/// Copies `base` to `to`, if it is given, and then `source` to the `part` of `to`.
-#[inline]
-pub(crate) fn copy_over(
-    to: &Array,
-    base: Option<&Array>,
-    part: &Layout,
-    source: &Array,
-) -> Result<()> {
-    at!(to, copy_over(to, base, part, source))
-}
-
-/// Copies to each part of the fresh `to` from its source. Where parts overlap, the last one wins.
-#[inline]
-pub(crate) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
-    at!(to, overlay(to, parts))
-}
-
-/// Whether the device of `array` has [`interleave`].
-#[inline]
-pub(crate) fn interleaves(array: &Array) -> bool {
-    array.buffer.device() == Device::Cpu
-}
-
-/// Whether [`scatter_selected`] can run for an index with `entries` entries on `axis` of `to`.
-pub(crate) fn selects(to: &Array, axis: usize, entries: usize, rows: &Array) -> bool {
-    let (places, rows) = (to.shape()[axis], rows.shape()[axis]);
-    to.buffer.device() == Device::Cpu && inlay_cpu::kernels::may_select(places, entries, rows)
-}
-
-/// `to = base; to[index[i]] (combine)= rows[selected[i]]` along `axis`.
-pub(crate) fn scatter_selected(
-    to: &Array,
-    base: Option<&Array>,
-    axis: usize,
-    index: NamedIndex<'_>,
-    (rows, selected): (&Array, NamedIndex<'_>),
-    combine: Combine,
-) -> Result<()> {
-    cpu::scatter_selected(to, base, axis, index, (rows, selected), combine)
-}
-
-/// `to` is `source` at the teeth of the comb, and `base` between them. All arrays are contiguous.
-#[inline]
-pub(crate) fn interleave(to: &Array, base: &Array, source: &Array, comb: Comb) -> Result<()> {
-    cpu::interleave(to, base, source, comb)
 }
 
 /// Returns a fresh contiguous copy.

@@ -92,7 +92,7 @@ impl Op for TakeAlongAxis {
         // On the other axes, only the part of x that the index covers is read.
         shape[axis] = x.shape()[axis];
         let part = Layout::over(&shape, x.layout.strides(), x.layout.offset());
-        device::gather_elements(&to, &x.with_layout(part), axis, (op, "index", index), &layout)?;
+        device::gather_elements(&to, &x.with_layout(part), axis, (op, "index", index, &layout))?;
         Ok(to)
     }
 
