@@ -38,7 +38,7 @@ demo: $(VENV)/.inlay $(VENV)/.demo ## Show every operation on small tensors, in 
 test: test-rust test-python ## Run all tests but those against PyTorch, Paddle and JAX
 
 test-rust: driver ## Run the Rust tests, with the GPU tests
-	cargo test --features inlay/gpu
+	cargo test --features inlay-tensor/gpu
 
 test-python: $(VENV)/.inlay driver ## Run the Python tests
 	$(BIN)/python -m pytest --quiet --maxfail 50 python/tests --ignore python/tests/peers
@@ -63,13 +63,13 @@ compare: $(BENCH)/new/.tools $(BENCH)/base/.tools $(if $(NEW_WHEEL),,dist/.built
 	$(BENCH)/new/bin/python -m benchmarks.compare --only '$(ONLY)' $(THREADS:%=--threads %)
 
 sweep: ## Measure both strategies around each tuning threshold; ONLY=dense for a part
-	cargo run --release --package inlay --example sweep -- --only '$(ONLY)' $(SHORT:%=--short)
+	cargo run --release --package inlay-tensor --example sweep -- --only '$(ONLY)' $(SHORT:%=--short)
 
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	cargo fmt --all --check
 	rustfmt --check $(IN_MACROS)
-	cargo clippy --workspace --all-targets --features inlay/gpu,inlay-python/gpu -- -D warnings
-	cargo clippy -p inlay --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --features inlay-tensor/gpu,inlay-python/gpu -- -D warnings
+	cargo clippy -p inlay-tensor --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
