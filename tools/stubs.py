@@ -34,8 +34,8 @@ TYPES = {
     "Ints": "_Axes",
     "Sizes": "_Axes",
     "Flag": "builtins.bool",
-    "Reduce": "str",
-    "ReduceOrAssign": "str",
+    "Reduce": "Reduce",
+    "ReduceOrAssign": "ReduceOrAssign",
     "DType": "DTypeLike",
     "Device": "str",
     "Scalar": "Number",
@@ -43,8 +43,8 @@ TYPES = {
 }
 
 
-def annotated(argument: inlay.Argument, kind: str | None = None) -> str:
-    text = kind or TYPES[argument.kind]
+def annotated(argument: inlay.Argument, kind: str | None, arrays: str) -> str:
+    text = kind or TYPES[argument.kind].replace("ArrayLike", arrays)
     if argument.required:
         return f"{argument.name}: {text}"
     if argument.default is None and "None" not in text and argument.kind != "BoundList":
@@ -53,8 +53,14 @@ def annotated(argument: inlay.Argument, kind: str | None = None) -> str:
     return f"{argument.name}: {text} = {default}"
 
 
-def function(op: inlay.Operation, name: str, first: str | None, returns: str) -> str:
-    """Return one definition. `first` is the annotation of the first argument, or ``self``."""
+def function(
+    op: inlay.Operation, name: str, first: str | None, returns: str, arrays: str = "ArrayLike"
+) -> str:
+    """Return one definition.
+
+    `first` is the annotation of the first argument, or ``self``. `arrays` is that of the arguments
+    that are converted to tensors.
+    """
     parts, keywords = [], False
     for number, argument in enumerate(op.arguments):
         if argument.keyword_only and not keywords:
@@ -63,18 +69,27 @@ def function(op: inlay.Operation, name: str, first: str | None, returns: str) ->
         if number == 0 and first == "self":
             parts.append("self")
         else:
-            parts.append(annotated(argument, first if number == 0 else None))
+            parts.append(annotated(argument, first if number == 0 else None, arrays))
     return f"def {name}({', '.join(parts)}) -> {returns}: ..."
 
 
 def functions(op: inlay.Operation) -> list[str]:
+    """Return the overloads of a function: its result is typed by what comes in.
+
+    A call on a `Tensor` returns one. A call with only arrays, numbers and lists returns an array. In
+    other calls, a later argument decides.
+    """
     if op.returns == "Tensor":
         return [function(op, op.name, None, "Tensor")]
-    if op.arguments[0].kind not in ("Tensor", "Operand", "Mask"):
-        return [function(op, op.name, None, "Any")]
+    kind = op.arguments[0].kind
+    own = "Sequence[Tensor]" if kind in ("Tensors", "Indices") else "Tensor"
     lines = []
-    for first, returns in (("Tensor", "Tensor"), (None, "Any")):
-        lines += ["@overload", function(op, op.name, first, returns)]
+    for first, returns, arrays in (
+        (own, "Tensor", "ArrayLike"),
+        (None, "npt.NDArray[Any]", "PlainLike"),
+        (None, "Any", "ArrayLike"),
+    ):
+        lines += ["@overload", function(op, op.name, first, returns, arrays)]
     if op.twin:
         lines.append(function(op, op.twin, "_Target", "_Target"))
     return lines

@@ -19,7 +19,15 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import CapsuleType, Self
 
-from inlay.typing import ArrayLike, DTypeLike, Number, SupportsDLPack
+from inlay.typing import (
+    ArrayLike,
+    DTypeLike,
+    Number,
+    PlainLike,
+    Reduce,
+    ReduceOrAssign,
+    SupportsDLPack,
+)
 
 __all__ = [
     # exported: begin
@@ -300,7 +308,7 @@ class Tensor:
         index: ArrayLike,
         values: ArrayLike,
         axis: SupportsIndex,
-        reduce: str = "assign",
+        reduce: ReduceOrAssign = "assign",
         include_self: builtins.bool = True,
         broadcast: builtins.bool = True,
     ) -> Tensor: ...
@@ -309,7 +317,7 @@ class Tensor:
         index: ArrayLike,
         values: ArrayLike,
         axis: SupportsIndex,
-        reduce: str = "assign",
+        reduce: ReduceOrAssign = "assign",
         include_self: builtins.bool = True,
         broadcast: builtins.bool = True,
     ) -> Tensor: ...
@@ -320,7 +328,7 @@ class Tensor:
         updates: ArrayLike,
         overwrite: builtins.bool = True,
         axis: SupportsIndex = 0,
-        reduce: str = "sum",
+        reduce: Reduce = "sum",
         name: str | None = None,
         *,
         include_self: builtins.bool = False,
@@ -331,7 +339,7 @@ class Tensor:
         updates: ArrayLike,
         overwrite: builtins.bool = True,
         axis: SupportsIndex = 0,
-        reduce: str = "sum",
+        reduce: Reduce = "sum",
         name: str | None = None,
         *,
         include_self: builtins.bool = False,
@@ -415,11 +423,17 @@ class Tensor:
 @overload
 def add(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def add(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
+@overload
 def add(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def amax(
     x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Tensor: ...
+@overload
+def amax(
+    x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> npt.NDArray[Any]: ...
 @overload
 def amax(
     x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
@@ -428,6 +442,10 @@ def amax(
 def amin(
     x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Tensor: ...
+@overload
+def amin(
+    x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> npt.NDArray[Any]: ...
 @overload
 def amin(
     x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
@@ -443,16 +461,31 @@ def arange(
 @overload
 def broadcast_to(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
 @overload
+def broadcast_to(x: PlainLike, shape: _Axes, name: str | None = None) -> npt.NDArray[Any]: ...
+@overload
 def broadcast_to(x: ArrayLike, shape: _Axes, name: str | None = None) -> Any: ...
 @overload
 def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
 @overload
+def cast(x: PlainLike, dtype: DTypeLike) -> npt.NDArray[Any]: ...
+@overload
 def cast(x: ArrayLike, dtype: DTypeLike) -> Any: ...
+@overload
+def concat(x: Sequence[Tensor], axis: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+@overload
+def concat(
+    x: Sequence[PlainLike], axis: SupportsIndex = 0, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
 def concat(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = None) -> Any: ...
 @overload
 def diagonal(
     x: Tensor, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
 ) -> Tensor: ...
+@overload
+def diagonal(
+    x: PlainLike, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+) -> npt.NDArray[Any]: ...
 @overload
 def diagonal(
     x: ArrayLike, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
@@ -466,6 +499,15 @@ def diagonal_scatter(
     axis2: SupportsIndex = 1,
     name: str | None = None,
 ) -> Tensor: ...
+@overload
+def diagonal_scatter(
+    input: PlainLike,
+    src: PlainLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
+) -> npt.NDArray[Any]: ...
 @overload
 def diagonal_scatter(
     input: ArrayLike,
@@ -486,9 +528,13 @@ def diagonal_scatter_(
 @overload
 def divide(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def divide(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
+@overload
 def divide(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def equal(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 def full(
@@ -497,15 +543,23 @@ def full(
 @overload
 def greater_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def greater_equal(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
+@overload
 def greater_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def greater_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def greater_than(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def greater_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def index_add(
     x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
 ) -> Tensor: ...
+@overload
+def index_add(
+    x: PlainLike, index: PlainLike, axis: SupportsIndex, value: PlainLike, name: str | None = None
+) -> npt.NDArray[Any]: ...
 @overload
 def index_add(
     x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
@@ -519,6 +573,10 @@ def index_copy(
 ) -> Tensor: ...
 @overload
 def index_copy(
+    x: PlainLike, index: PlainLike, axis: SupportsIndex, value: PlainLike, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
+def index_copy(
     x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
 ) -> Any: ...
 def index_copy_(
@@ -528,6 +586,10 @@ def index_copy_(
 def index_fill(
     x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
 ) -> Tensor: ...
+@overload
+def index_fill(
+    x: PlainLike, index: PlainLike, axis: SupportsIndex, value: PlainLike, name: str | None = None
+) -> npt.NDArray[Any]: ...
 @overload
 def index_fill(
     x: ArrayLike, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
@@ -543,6 +605,14 @@ def index_put(
     accumulate: builtins.bool = False,
     name: str | None = None,
 ) -> Tensor: ...
+@overload
+def index_put(
+    x: PlainLike,
+    indices: Sequence[PlainLike],
+    value: PlainLike,
+    accumulate: builtins.bool = False,
+    name: str | None = None,
+) -> npt.NDArray[Any]: ...
 @overload
 def index_put(
     x: ArrayLike,
@@ -564,20 +634,32 @@ def index_select(
 ) -> Tensor: ...
 @overload
 def index_select(
+    x: PlainLike, index: PlainLike, axis: SupportsIndex = 0, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
+def index_select(
     x: ArrayLike, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
 ) -> Any: ...
 @overload
 def less_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def less_equal(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
+@overload
 def less_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def less_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def less_than(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def less_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def masked_fill(
     x: Tensor, mask: ArrayLike, value: ArrayLike, name: str | None = None
 ) -> Tensor: ...
+@overload
+def masked_fill(
+    x: PlainLike, mask: PlainLike, value: PlainLike, name: str | None = None
+) -> npt.NDArray[Any]: ...
 @overload
 def masked_fill(
     x: ArrayLike, mask: ArrayLike, value: ArrayLike, name: str | None = None
@@ -591,6 +673,10 @@ def masked_scatter(
 ) -> Tensor: ...
 @overload
 def masked_scatter(
+    input: PlainLike, mask: PlainLike, source: PlainLike, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
+def masked_scatter(
     input: ArrayLike, mask: ArrayLike, source: ArrayLike, name: str | None = None
 ) -> Any: ...
 def masked_scatter_(
@@ -599,6 +685,8 @@ def masked_scatter_(
 @overload
 def masked_select(x: Tensor, mask: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def masked_select(x: PlainLike, mask: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
+@overload
 def masked_select(x: ArrayLike, mask: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def mean(
@@ -606,14 +694,22 @@ def mean(
 ) -> Tensor: ...
 @overload
 def mean(
+    x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
+def mean(
     x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Any: ...
 @overload
 def multiply(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def multiply(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
+@overload
 def multiply(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def not_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def not_equal(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def not_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 def ones(shape: _Axes, dtype: DTypeLike = "float32", *, device: str | None = None) -> Tensor: ...
@@ -623,6 +719,10 @@ def prod(
 ) -> Tensor: ...
 @overload
 def prod(
+    x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
+def prod(
     x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Any: ...
 @overload
@@ -631,17 +731,27 @@ def put_along_axis(
     index: ArrayLike,
     values: ArrayLike,
     axis: SupportsIndex,
-    reduce: str = "assign",
+    reduce: ReduceOrAssign = "assign",
     include_self: builtins.bool = True,
     broadcast: builtins.bool = True,
 ) -> Tensor: ...
+@overload
+def put_along_axis(
+    x: PlainLike,
+    index: PlainLike,
+    values: PlainLike,
+    axis: SupportsIndex,
+    reduce: ReduceOrAssign = "assign",
+    include_self: builtins.bool = True,
+    broadcast: builtins.bool = True,
+) -> npt.NDArray[Any]: ...
 @overload
 def put_along_axis(
     x: ArrayLike,
     index: ArrayLike,
     values: ArrayLike,
     axis: SupportsIndex,
-    reduce: str = "assign",
+    reduce: ReduceOrAssign = "assign",
     include_self: builtins.bool = True,
     broadcast: builtins.bool = True,
 ) -> Any: ...
@@ -650,12 +760,14 @@ def put_along_axis_(
     index: ArrayLike,
     values: ArrayLike,
     axis: SupportsIndex,
-    reduce: str = "assign",
+    reduce: ReduceOrAssign = "assign",
     include_self: builtins.bool = True,
     broadcast: builtins.bool = True,
 ) -> _Target: ...
 @overload
 def reshape(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
+@overload
+def reshape(x: PlainLike, shape: _Axes, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def reshape(x: ArrayLike, shape: _Axes, name: str | None = None) -> Any: ...
 @overload
@@ -665,11 +777,23 @@ def scatter(
     updates: ArrayLike,
     overwrite: builtins.bool = True,
     axis: SupportsIndex = 0,
-    reduce: str = "sum",
+    reduce: Reduce = "sum",
     name: str | None = None,
     *,
     include_self: builtins.bool = False,
 ) -> Tensor: ...
+@overload
+def scatter(
+    x: PlainLike,
+    index: PlainLike,
+    updates: PlainLike,
+    overwrite: builtins.bool = True,
+    axis: SupportsIndex = 0,
+    reduce: Reduce = "sum",
+    name: str | None = None,
+    *,
+    include_self: builtins.bool = False,
+) -> npt.NDArray[Any]: ...
 @overload
 def scatter(
     x: ArrayLike,
@@ -677,7 +801,7 @@ def scatter(
     updates: ArrayLike,
     overwrite: builtins.bool = True,
     axis: SupportsIndex = 0,
-    reduce: str = "sum",
+    reduce: Reduce = "sum",
     name: str | None = None,
     *,
     include_self: builtins.bool = False,
@@ -688,11 +812,20 @@ def scatter_(
     updates: ArrayLike,
     overwrite: builtins.bool = True,
     axis: SupportsIndex = 0,
-    reduce: str = "sum",
+    reduce: Reduce = "sum",
     name: str | None = None,
     *,
     include_self: builtins.bool = False,
 ) -> _Target: ...
+@overload
+def scatter_nd(
+    index: Tensor, updates: ArrayLike, shape: _Axes, name: str | None = None
+) -> Tensor: ...
+@overload
+def scatter_nd(
+    index: PlainLike, updates: PlainLike, shape: _Axes, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
 def scatter_nd(
     index: ArrayLike, updates: ArrayLike, shape: _Axes, name: str | None = None
 ) -> Any: ...
@@ -702,12 +835,24 @@ def scatter_nd_add(
 ) -> Tensor: ...
 @overload
 def scatter_nd_add(
+    x: PlainLike, index: PlainLike, updates: PlainLike, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
+def scatter_nd_add(
     x: ArrayLike, index: ArrayLike, updates: ArrayLike, name: str | None = None
 ) -> Any: ...
 @overload
 def select_scatter(
     x: Tensor, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
 ) -> Tensor: ...
+@overload
+def select_scatter(
+    x: PlainLike,
+    values: PlainLike,
+    axis: SupportsIndex,
+    index: SupportsIndex,
+    name: str | None = None,
+) -> npt.NDArray[Any]: ...
 @overload
 def select_scatter(
     x: ArrayLike,
@@ -735,6 +880,16 @@ def slice_scatter(
 ) -> Tensor: ...
 @overload
 def slice_scatter(
+    x: PlainLike,
+    y: PlainLike,
+    axis: _Axes = 0,
+    start: _Bounds = None,
+    stop: _Bounds = None,
+    step: _Bounds = 1,
+    name: str | None = None,
+) -> npt.NDArray[Any]: ...
+@overload
+def slice_scatter(
     x: ArrayLike,
     y: ArrayLike,
     axis: _Axes = 0,
@@ -752,15 +907,28 @@ def slice_scatter_(
     step: _Bounds = 1,
     name: str | None = None,
 ) -> _Target: ...
+@overload
+def stack(x: Sequence[Tensor], axis: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+@overload
+def stack(
+    x: Sequence[PlainLike], axis: SupportsIndex = 0, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
 def stack(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = None) -> Any: ...
 @overload
 def subtract(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def subtract(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def subtract(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def sum(
     x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Tensor: ...
+@overload
+def sum(
+    x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> npt.NDArray[Any]: ...
 @overload
 def sum(
     x: ArrayLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
@@ -771,14 +939,24 @@ def take_along_axis(
 ) -> Tensor: ...
 @overload
 def take_along_axis(
+    x: PlainLike, index: PlainLike, axis: SupportsIndex, broadcast: builtins.bool = True
+) -> npt.NDArray[Any]: ...
+@overload
+def take_along_axis(
     x: ArrayLike, index: ArrayLike, axis: SupportsIndex, broadcast: builtins.bool = True
 ) -> Any: ...
 @overload
 def transpose(x: Tensor, perm: _Axes, name: str | None = None) -> Tensor: ...
 @overload
+def transpose(x: PlainLike, perm: _Axes, name: str | None = None) -> npt.NDArray[Any]: ...
+@overload
 def transpose(x: ArrayLike, perm: _Axes, name: str | None = None) -> Any: ...
 @overload
 def tril(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+@overload
+def tril(
+    x: PlainLike, diagonal: SupportsIndex = 0, name: str | None = None
+) -> npt.NDArray[Any]: ...
 @overload
 def tril(x: ArrayLike, diagonal: SupportsIndex = 0, name: str | None = None) -> Any: ...
 def tril_indices(
@@ -792,6 +970,10 @@ def tril_indices(
 @overload
 def triu(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
 @overload
+def triu(
+    x: PlainLike, diagonal: SupportsIndex = 0, name: str | None = None
+) -> npt.NDArray[Any]: ...
+@overload
 def triu(x: ArrayLike, diagonal: SupportsIndex = 0, name: str | None = None) -> Any: ...
 def triu_indices(
     row: SupportsIndex,
@@ -803,6 +985,10 @@ def triu_indices(
 ) -> Tensor: ...
 @overload
 def where(condition: Tensor, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def where(
+    condition: PlainLike, x: PlainLike, y: PlainLike, name: str | None = None
+) -> npt.NDArray[Any]: ...
 @overload
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 def zeros(shape: _Axes, dtype: DTypeLike = "float32", *, device: str | None = None) -> Tensor: ...

@@ -2,23 +2,34 @@
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from inlay._inlay import Tensor, dtype
 
-__all__ = ["ArrayLike", "DTypeLike", "Number", "SupportsDLPack"]
+__all__ = [
+    "ArrayLike",
+    "DTypeLike",
+    "Number",
+    "PlainLike",
+    "Reduce",
+    "ReduceOrAssign",
+    "SupportsArray",
+    "SupportsDLPack",
+]
 
 Number: TypeAlias = builtins.bool | int | float | complex
 """A Python number."""
 
-ArrayLike: TypeAlias = Tensor | npt.NDArray[Any] | np.generic | Number | Sequence[Any]
-"""An argument that is converted to a tensor. Lists may be nested."""
 
-DTypeLike: TypeAlias = dtype | str | np.dtype[Any] | type[Any]
-"""An argument that is converted to a dtype."""
+class SupportsArray(Protocol):
+    """An object that NumPy converts to an array, such as a column of a table."""
+
+    def __array__(self, *args: Any, **kwargs: Any) -> npt.NDArray[Any]:
+        """Returns the object as an array."""
+        ...
 
 
 class SupportsDLPack(Protocol):
@@ -26,3 +37,21 @@ class SupportsDLPack(Protocol):
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns a capsule over the array's memory."""
+
+
+PlainLike: TypeAlias = npt.NDArray[Any] | np.generic | Number | Sequence["PlainLike"]
+"""NumPy arrays, numbers and nested lists of them. A call with only these returns an array."""
+
+ArrayLike: TypeAlias = Tensor | PlainLike | SupportsArray | SupportsDLPack | Sequence[Any]
+"""An argument that is converted to a tensor."""
+
+DTypeLike: TypeAlias = dtype | str | np.dtype[Any] | type[Any]
+"""An argument that is converted to a dtype."""
+
+Reduce: TypeAlias = Literal[
+    "sum", "add", "mul", "multiply", "prod", "mean", "amax", "max", "amin", "min"
+]
+"""The name of a reduction."""
+
+ReduceOrAssign: TypeAlias = Reduce | Literal["assign"]
+"""The name of a reduction, or ``'assign'``, which overwrites."""
