@@ -76,8 +76,8 @@ def function(
 def functions(op: inlay.Operation) -> list[str]:
     """Return the overloads of a function: its result is typed by what comes in.
 
-    A call on a `Tensor` returns one. A call with only arrays, numbers and lists returns an array. In
-    other calls, a later argument decides.
+    A call on a `Tensor` returns one. A call with only arrays, numbers and lists returns an array.
+    In other calls, a later argument decides.
     """
     if op.returns == "Tensor":
         return [function(op, op.name, None, "Tensor")]

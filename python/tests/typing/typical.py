@@ -102,7 +102,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         ran = program(Path(directory) / "program.inlay")
     assert train(3)[-1] < train(1)[0]
-    assert joined.size > 0 and len(values) == 6 and len(sizes) == 2 and ran.shape == (3, 2)
+    assert joined.shape == (2, 4)
+    assert len(values) == 6
+    assert sizes == (2, 2)
+    assert ran.shape == (3, 2)
     assert back.ndim == 1
 
 
