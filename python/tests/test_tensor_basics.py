@@ -253,3 +253,27 @@ def test_the_environment_sets_threads_and_cache() -> None:
     command = [sys.executable, "-c", program]
     result = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["3", "4096"]
+
+
+@pytest.mark.parametrize("threads", ["abc", "0", "-2", "1.5", "4096"])
+def test_a_bad_environment_variable_is_a_warning_on_import(threads: str) -> None:
+    program = """
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import inlay
+for warning in caught:
+    print(warning.category.__name__, warning.message)
+print(inlay.get_num_threads() >= 1, inlay.memory_stats()["limit"])
+"""
+    settings = {**os.environ, "INLAY_NUM_THREADS": threads, "INLAY_CACHE_LIMIT": "1 GiB"}
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
+    first, second, values = result.stdout.splitlines()
+    expected = f'RuntimeWarning INLAY_NUM_THREADS is "{threads}", expected 1 to 1024 threads; using '
+    assert first.startswith(expected)
+    default = 512 << 20
+    expected = 'RuntimeWarning INLAY_CACHE_LIMIT is "1 GiB", expected at least 0 bytes; using '
+    assert second == f"{expected}{default}"
+    assert values == f"True {default}"
+    assert result.stderr == ""

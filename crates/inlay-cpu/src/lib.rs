@@ -13,6 +13,7 @@ pub mod memory;
 mod number;
 mod once;
 pub mod rounding;
+mod settings;
 mod stream;
 pub mod threads;
 #[doc(hidden)]
@@ -22,4 +23,5 @@ mod walk;
 
 pub use memory::Buffer;
 pub use number::{Bool8, Element};
+pub use settings::environment_problems;
 pub use view::{Dst, Src};

@@ -32,8 +32,8 @@ impl Bool8 {
 
 /// A Rust type that is the element type of a tensor.
 ///
-/// The `unsafe` code of the kernels assumes that `Stored` has the size of the dtype. So the trait
-/// is sealed, and no other crate can implement it:
+/// The `unsafe` code of the kernels assumes that `Stored` has the size of the dtype. That is checked
+/// at compile time for each type. The trait is sealed, so no other crate can implement it:
 ///
 /// ```compile_fail,E0277
 /// #[derive(Clone, Copy)]
@@ -64,8 +64,14 @@ mod private {
     pub trait Sealed {}
 }
 
+/// Fails to compile unless a stored element has the dtype of `T`, and the size of that dtype.
+const fn check_element<T: Element>() {
+    assert!(T::DTYPE as u8 == <T::Stored as Number>::DTYPE as u8, "one dtype");
+    assert!(size_of::<T::Stored>() == T::DTYPE.size(), "the size of the dtype");
+}
+
 /// An element type as a number that can be added and multiplied. All fifteen types implement it.
-pub trait Number: Copy + Send + Sync + 'static {
+pub trait Number: Copy + Send + Sync + 'static + private::Sealed {
     /// The dtype of this number type.
     const DTYPE: DType;
     /// The accumulator of sums and products. The result is rounded once, when it is converted back.
@@ -169,6 +175,7 @@ pub(crate) trait Field: Number {
 
 macro_rules! element {
     ($($t:ty => $dtype:ident),*) => { $(
+        const _: () = check_element::<$t>();
         impl private::Sealed for $t {}
         impl Element for $t {
             const DTYPE: DType = DType::$dtype;
@@ -181,7 +188,9 @@ macro_rules! element {
 element!(u8 => U8, i8 => I8, i16 => I16, u16 => U16, i32 => I32, u32 => U32, i64 => I64, u64 => U64);
 element!(f16 => F16, bf16 => BF16, f32 => F32, f64 => F64, Complex32 => C64, Complex64 => C128);
 
+const _: () = check_element::<bool>();
 impl private::Sealed for bool {}
+impl private::Sealed for Bool8 {}
 
 impl Element for bool {
     const DTYPE: DType = DType::Bool;
@@ -411,9 +420,12 @@ impl Ordered for Bool8 {
     }
 }
 
-/// Runs `$body` with `$T` as the type of `$dtype`: `dispatch!(dtype, T => f::<T>())`. The words
-/// `ordered`, `field` and `integer` limit the dtypes to those that implement the trait or are
-/// integers; for other dtypes the expression after `else` is the value.
+/// Runs `$body` with `$T` as the type of `$dtype`: `dispatch!(dtype, T => f::<T>())`. A word before
+/// the dtype limits the dtypes, and so the number of copies of the body; for other dtypes the
+/// expression after `else` is the value. The words are `ordered` and `field` (the dtypes that
+/// implement the trait), `number` (all but bool), `real` (numbers that are ordered), `integer`,
+/// `float` and `complex`. The words `wrapping` (all dtypes) and `unsigned` (integers) replace the
+/// dtype by [`unsigned`] of it.
 macro_rules! dispatch {
     ($dtype:expr, $T:ident => $body:expr) => {
         $crate::number::dispatch!(@match $dtype, $T => $body;
@@ -427,9 +439,44 @@ macro_rules! dispatch {
             U64 u64, F16 half::f16, BF16 half::bf16, F32 f32, F64 f64;
             _ => $other)
     };
+    (real $dtype:expr, $T:ident => $body:expr, else $other:expr) => {
+        $crate::number::dispatch!(@match $dtype, $T => $body;
+            U8 u8, I8 i8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64,
+            F16 half::f16, BF16 half::bf16, F32 f32, F64 f64;
+            _ => $other)
+    };
+    (number $dtype:expr, $T:ident => $body:expr, else $other:expr) => {
+        $crate::number::dispatch!(@match $dtype, $T => $body;
+            U8 u8, I8 i8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64,
+            F16 half::f16, BF16 half::bf16, F32 f32, F64 f64,
+            C64 num_complex::Complex32, C128 num_complex::Complex64;
+            _ => $other)
+    };
+    (wrapping $dtype:expr, $T:ident => $body:expr) => {
+        $crate::number::dispatch!(@match $crate::number::unsigned($dtype), $T => $body;
+            Bool $crate::Bool8, U8 u8, U16 u16, U32 u32, U64 u64,
+            F16 half::f16, BF16 half::bf16, F32 f32, F64 f64,
+            C64 num_complex::Complex32, C128 num_complex::Complex64;
+            dtype => unreachable!("{dtype} is signed"))
+    };
+    (unsigned $dtype:expr, $T:ident => $body:expr) => {
+        $crate::number::dispatch!(@match $crate::number::unsigned($dtype), $T => $body;
+            U8 u8, U16 u16, U32 u32, U64 u64;
+            dtype => unreachable!("{dtype} is no unsigned integer"))
+    };
     (field $dtype:expr, $T:ident => $body:expr, else $other:expr) => {
         $crate::number::dispatch!(@match $dtype, $T => $body;
             F16 half::f16, BF16 half::bf16, F32 f32, F64 f64,
+            C64 num_complex::Complex32, C128 num_complex::Complex64;
+            _ => $other)
+    };
+    (float $dtype:expr, $T:ident => $body:expr, else $other:expr) => {
+        $crate::number::dispatch!(@match $dtype, $T => $body;
+            F16 half::f16, BF16 half::bf16, F32 f32, F64 f64;
+            _ => $other)
+    };
+    (complex $dtype:expr, $T:ident => $body:expr, else $other:expr) => {
+        $crate::number::dispatch!(@match $dtype, $T => $body;
             C64 num_complex::Complex32, C128 num_complex::Complex64;
             _ => $other)
     };
@@ -438,17 +485,30 @@ macro_rules! dispatch {
             U8 u8, I8 i8, I16 i16, U16 u16, I32 i32, U32 u32, I64 i64, U64 u64;
             _ => $other)
     };
-    (@match $dtype:expr, $T:ident => $body:expr; $($name:ident $t:ty),*; $(_ => $other:expr)?) => {
+    (@match $dtype:expr, $T:ident => $body:expr; $($name:ident $t:ty),*; $($rest:pat => $other:expr)?) => {
         match $dtype {
             $(inlay_core::DType::$name => {
                 type $T = $t;
                 $body
             })*
-            $(_ => $other,)?
+            $($rest => $other,)?
         }
     };
 }
 pub(crate) use dispatch;
+
+/// Returns the unsigned dtype of the same size for a signed integer, otherwise the dtype itself.
+/// Sums, products and differences of integers wrap, so they have the same bits in both dtypes, and
+/// so have comparisons for equality. One copy of a kernel serves both.
+pub(crate) fn unsigned(dtype: DType) -> DType {
+    match dtype {
+        DType::I8 => DType::U8,
+        DType::I16 => DType::U16,
+        DType::I32 => DType::U32,
+        DType::I64 => DType::U64,
+        dtype => dtype,
+    }
+}
 
 /// Runs `$body` with `$W` as the unsigned integer of `$size` bytes (1, 2, 4, 8 or 16), for kernels
 /// that only move elements.

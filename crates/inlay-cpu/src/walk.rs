@@ -212,51 +212,102 @@ impl<const N: usize> Walk<N> {
     }
 
     /// Calls `visit` with each run of the elements at the positions of `range`, in order.
+    #[inline]
     pub(crate) fn runs(&self, range: Range<usize>, mut visit: impl FnMut(Run<N>)) {
+        self.planes(range, &mut |plane| plane.each_run(&mut visit));
+    }
+
+    /// Calls `visit` with all runs. Uses several threads if there is enough work for them, at
+    /// `cost` bytes per element.
+    #[inline]
+    pub(crate) fn parallel(&self, cost: usize, visit: impl Fn(Run<N>) + Sync) {
+        self.parallel_planes(cost, &|plane| plane.each_run(&visit));
+    }
+
+    // The functions below are compiled once for each N, and not for each visitor. A visitor is
+    // compiled with the loop over the runs of a plane, which is short.
+
+    fn parallel_planes(&self, cost: usize, visit: &(dyn Fn(&Plane<N>) + Sync)) {
+        threads::split(self.len, cost, |range| self.planes(range, &mut |plane| visit(plane)));
+    }
+
+    /// Calls `visit` with each plane of the elements at the positions of `range`, in order.
+    fn planes(&self, range: Range<usize>, visit: &mut dyn FnMut(&Plane<N>)) {
         if range.is_empty() || self.len == 0 {
             return;
         }
         let Some((inner, outer)) = self.dims.split_last() else { return };
+        let single = Dimension { size: 1, strides: [0; N] };
+        let (across, outer) = outer.split_last().unwrap_or((&single, outer));
         let mut index = match outer.len() {
             // Up to six dimensions are set to 0 without a loop.
             len @ 0..=6 => SmallVec::<[usize; 6]>::from_buf_and_len([0; 6], len),
             len => SmallVec::from_elem(0, len),
         };
-        let mut offsets = self.start;
-        let mut rest = range.start / inner.size;
+        // The beginning of the current plane, and of the current run.
+        let mut begin = self.start;
+        let row = range.start / inner.size;
+        let mut rest = row / across.size;
         for (at, dim) in index.iter_mut().zip(outer).rev() {
             *at = rest % dim.size;
             rest /= dim.size;
-            add(&mut offsets, &dim.strides, *at as isize);
+            add(&mut begin, &dim.strides, *at as isize);
         }
-        let mut position = range.start;
-        let mut column = range.start % inner.size;
+        let mut offsets = begin;
+        add(&mut offsets, &across.strides, (row % across.size) as isize);
+        let mut left = across.size - row % across.size;
+        let (mut position, mut column) = (range.start, range.start % inner.size);
         loop {
+            // Only the first and the last run can be incomplete. Such a run is a plane of its own.
             let len = (inner.size - column).min(range.end - position);
+            let whole = len == inner.size;
+            let count = if whole { left.min((range.end - position) / len) } else { 1 };
             let mut first = offsets;
             add(&mut first, &inner.strides, column as isize);
-            visit(Run { position, offsets: first, strides: inner.strides, len });
-            position += len;
+            let run = Run { position, offsets: first, strides: inner.strides, len };
+            visit(&Plane { run, count, step: across.strides });
+            position += len * count;
             if position >= range.end {
                 return;
             }
             column = 0;
+            left -= count;
+            if left > 0 {
+                add(&mut offsets, &across.strides, count as isize);
+                continue;
+            }
             for (at, dim) in index.iter_mut().zip(outer).rev() {
                 *at += 1;
-                add(&mut offsets, &dim.strides, 1);
+                add(&mut begin, &dim.strides, 1);
                 if *at < dim.size {
                     break;
                 }
-                add(&mut offsets, &dim.strides, -(dim.size as isize));
+                add(&mut begin, &dim.strides, -(dim.size as isize));
                 *at = 0;
             }
+            (offsets, left) = (begin, across.size);
         }
     }
+}
 
-    /// Calls `visit` with all runs. Uses several threads if there is enough work for them, at
-    /// `cost` bytes per element.
-    pub(crate) fn parallel(&self, cost: usize, visit: impl Fn(Run<N>) + Sync) {
-        threads::split(self.len, cost, |range| self.runs(range, &visit));
+/// Equally spaced runs of one length: elements of the two innermost dimensions.
+struct Plane<const N: usize> {
+    run: Run<N>,
+    /// The number of runs.
+    count: usize,
+    /// The distance in bytes from one run to the next in each layout.
+    step: [isize; N],
+}
+
+impl<const N: usize> Plane<N> {
+    #[inline(always)]
+    fn each_run(&self, mut visit: impl FnMut(Run<N>)) {
+        let Plane { mut run, count, step } = *self;
+        for _ in 0..count {
+            visit(run);
+            run.position += run.len;
+            add(&mut run.offsets, &step, 1);
+        }
     }
 }
 
@@ -268,6 +319,7 @@ fn follows<const N: usize>(outer: &Dimension<N>, inner: &Dimension<N>) -> bool {
     })
 }
 
+#[inline(always)]
 fn add<const N: usize>(offsets: &mut [isize; N], strides: &[isize; N], times: isize) {
     for (offset, stride) in offsets.iter_mut().zip(strides) {
         *offset = offset.wrapping_add(stride.wrapping_mul(times));

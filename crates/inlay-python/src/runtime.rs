@@ -1,14 +1,22 @@
 //! Functions that configure the number of threads and the memory pool.
 
+use std::ffi::CString;
+
 use inlay::MAX_THREADS;
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::convert::Call;
 use crate::error::Class;
 
-/// Adds the functions to the module.
+/// Adds the functions to the module, and warns of environment variables that can't be used.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    for problem in inlay::environment_problems() {
+        let text = CString::new(problem)?;
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1)?;
+    }
     module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(memory_stats, module)?)?;

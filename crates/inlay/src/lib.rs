@@ -21,6 +21,17 @@
 //! A [`Tensor`] is a handle: clones and views share its bytes, and an in-place method (its name
 //! ends in `_`) writes the bytes that all of them see. Bytes are locked while they are used, so
 //! tensors may be shared between threads.
+//!
+//! # Threads
+//!
+//! A call with enough work is split among threads: at most [`num_threads`], which
+//! [`set_num_threads`] and the environment variable `INLAY_NUM_THREADS` set. Inlay has threads of
+//! its own for that. In a worker thread of a rayon pool, a call uses the idle threads of that pool
+//! instead, so `par_iter` and `ThreadPool::install` decide how many threads are busy. No call waits
+//! for another job of the pool, and no result depends on the threads.
+//!
+//! If the value of an environment variable can't be used, the default is used, and a message is
+//! printed to stderr; [`environment_problems`] returns it instead.
 #![deny(unsafe_code)]
 
 mod array;
@@ -54,11 +65,11 @@ pub use half::{bf16, f16};
 pub use inlay_core::{
     DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, Slice, Symbol,
 };
-pub use inlay_cpu::Element;
 pub use inlay_cpu::memory::{
     Stats as MemoryStats, empty_cache, set_cache_limit, stats as memory_stats,
 };
 pub use inlay_cpu::threads::{MAX_THREADS, num_threads, set_num_threads};
+pub use inlay_cpu::{Element, environment_problems};
 #[cfg(feature = "gpu")]
 pub use inlay_gpu::{
     PoolStats as GpuMemoryStats, empty_pool as empty_gpu_cache, pool_stats as gpu_memory_stats,

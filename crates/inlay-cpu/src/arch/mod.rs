@@ -42,8 +42,7 @@ pub(crate) use native::{
     Word, dispatch, fence, list_owned, pack, prefetch_first, prefetch_second, read_places,
     stream_lines, transpose, widens_halves,
 };
-pub(crate) use simd::Loop;
-pub use simd::Simd;
+pub(crate) use simd::{Loop, Simd};
 
 /// The bytes of a cache line, which is the unit of prefetches and of non-temporal stores.
 pub(crate) const LINE: usize = 64;

@@ -1,10 +1,10 @@
 //! Conversion of elements from one dtype to another.
 
 use half::{bf16, f16};
-use inlay_core::DType;
+use inlay_core::{DType, Kind};
 use num_complex::{Complex32, Complex64};
 
-use super::copy::move_run;
+use super::copy::{copy_to, move_run};
 use crate::number::{Number, dispatch};
 use crate::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
 use crate::view::Target;
@@ -14,22 +14,48 @@ use crate::{Bool8, Dst, Src};
 /// Converts every element of `src` to the dtype of `dst` and writes it to the same index.
 ///
 /// A float that becomes an integer is truncated and saturates, and NaN becomes 0. Integers wrap.
-/// Every number other than 0 becomes true. Callers convert complex numbers only to complex numbers
-/// or bools.
+/// Every number other than 0 becomes true.
 ///
 /// # Panics
-/// When the views overlap or differ in shape.
+/// When the views overlap or differ in shape, or when complex numbers would become real ones.
 pub fn cast(dst: Dst<'_>, src: Src<'_>) {
     let dst = dst.into_target();
     dst.expect_apart(&src);
-    match (src.dtype(), dst.dtype()) {
+    let (from, to) = (src.dtype(), dst.dtype());
+    match (from, to) {
         (DType::F16, DType::F32) => return convert::<f16, f32>(dst, src, f16::widen_slice),
         (DType::BF16, DType::F32) => return convert::<bf16, f32>(dst, src, bf16::widen_slice),
         (DType::F32, DType::F16) => return convert::<f32, f16>(dst, src, f16::narrow_slice),
         (DType::F32, DType::BF16) => return convert::<f32, bf16>(dst, src, bf16::narrow_slice),
         _ => {}
     }
-    dispatch!(src.dtype(), S => dispatch!(dst.dtype(), D => map::<S, D>(dst, src)));
+    // Only pairs that differ in their bits are compiled. An integer that becomes an integer or a
+    // bool wraps or is compared with 0, and the sign of the result type does not matter.
+    match (from.kind(), to.kind()) {
+        (_, Kind::Bool) => dispatch!(wrapping from, S => map::<S, Bool8>(dst, src)),
+        (Kind::Bool, Kind::Integer) => dispatch!(unsigned to, D => map::<Bool8, D>(dst, src)),
+        (Kind::Bool, _) => {
+            dispatch!(field to, D => map::<Bool8, D>(dst, src), else refuse(from, to));
+        }
+        (Kind::Integer, Kind::Integer) if from.size() == to.size() => copy_to(dst, src),
+        (Kind::Integer, Kind::Integer) => dispatch!(integer from, S => {
+            dispatch!(unsigned to, D => map::<S, D>(dst, src))
+        }, else refuse(from, to)),
+        (Kind::Integer, _) => dispatch!(integer from, S => {
+            dispatch!(field to, D => map::<S, D>(dst, src), else refuse(from, to))
+        }, else refuse(from, to)),
+        (Kind::Float, _) => dispatch!(float from, S => {
+            dispatch!(number to, D => map::<S, D>(dst, src), else refuse(from, to))
+        }, else refuse(from, to)),
+        (Kind::Complex, _) => dispatch!(complex from, S => {
+            dispatch!(complex to, D => map::<S, D>(dst, src), else refuse(from, to))
+        }, else refuse(from, to)),
+    }
+}
+
+#[cold]
+fn refuse(from: DType, to: DType) -> ! {
+    panic!("inference refuses a cast of {from} to {to}")
 }
 
 fn map<S: CastFrom, D: CastTo>(dst: Target<'_>, src: Src<'_>) {
@@ -141,8 +167,8 @@ macro_rules! cast_to_primitive {
         cast_to!($($t, (n, s, d, c) => n as $t, n as $t, s as $t, d as $t, c.re as $t);*);
     };
 }
-// Inference refuses casts from complex to real, so the conversion that drops the imaginary part is
-// never reached.
+// `cast` refuses complex numbers that would become real ones, so the conversion that drops the
+// imaginary part is never compiled.
 cast_to_primitive!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
 cast_to!(
     Bool8, (n, s, d, c) =>

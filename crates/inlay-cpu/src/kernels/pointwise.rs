@@ -2,6 +2,7 @@
 
 use inlay_core::{Arithmetic, Comparison, DType, Unary};
 
+use super::copy::copy_to;
 use crate::number::{Field, Number, Ordered, dispatch};
 use crate::view::Target;
 use crate::walk::Walk;
@@ -16,13 +17,15 @@ pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     assert!(a.dtype() == b.dtype() && a.dtype() == dst.dtype(), "one dtype");
     let dst = dst.into_target();
     match op {
-        Arithmetic::Add => dispatch!(a.dtype(), T => map(dst, a, b, |a: T, b: T| {
+        Arithmetic::Add => dispatch!(wrapping a.dtype(), T => map(dst, a, b, |a: T, b: T| {
             T::narrow(T::acc_add(a.widen(), b.widen()))
         })),
-        Arithmetic::Multiply => dispatch!(a.dtype(), T => map(dst, a, b, |a: T, b: T| {
+        Arithmetic::Multiply => dispatch!(wrapping a.dtype(), T => map(dst, a, b, |a: T, b: T| {
             T::narrow(T::acc_mul(a.widen(), b.widen()))
         })),
-        Arithmetic::Subtract => dispatch!(a.dtype(), T => map(dst, a, b, <T as Number>::sub)),
+        Arithmetic::Subtract => {
+            dispatch!(wrapping a.dtype(), T => map(dst, a, b, <T as Number>::sub))
+        }
         Arithmetic::Divide => dispatch!(field a.dtype(), T => map(dst, a, b, <T as Field>::div),
             else unreachable!("inference casts {} before it divides", a.dtype())),
     }
@@ -37,8 +40,14 @@ pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
     let dst = dst.into_target();
     // A unary operation is done as a binary one that ignores its second operand.
     match op {
-        Unary::Negative => dispatch!(a.dtype(), T => map(dst, a, a, |a: T, _| T::negative(a))),
-        Unary::Conjugate => dispatch!(a.dtype(), T => map(dst, a, a, |a: T, _| T::conjugate(a))),
+        Unary::Negative => {
+            dispatch!(wrapping a.dtype(), T => map(dst, a, a, |a: T, _| T::negative(a)))
+        }
+        // A real number is its own conjugate.
+        Unary::Conjugate => {
+            dispatch!(complex a.dtype(), T => map(dst, a, a, |a: T, _| T::conjugate(a)),
+                else copy_to(dst, a))
+        }
     }
 }
 
@@ -51,27 +60,28 @@ pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     assert!(a.dtype() == b.dtype(), "one dtype");
     assert_eq!(dst.dtype(), DType::Bool, "true or false");
     let dst = dst.into_target();
-    macro_rules! with {
-        ($T:ident, $a:ident, $b:ident => $value:expr) => {
-            map(dst, a, b, |$a: $T, $b: $T| Bool8::new($value))
-        };
-    }
+    let equal = |inverted: bool| {
+        dispatch!(wrapping a.dtype(), T => map(dst, a, b, move |a: T, b: T| {
+            Bool8::new(T::equal(a, b) != inverted)
+        }));
+    };
     macro_rules! order {
-        ($T:ident, $a:ident, $b:ident => $value:expr) => {
-            dispatch!(ordered a.dtype(), $T => with!($T, $a, $b => $value),
+        ($a:ident, $b:ident, $T:ident => $less:expr) => {
+            dispatch!(ordered a.dtype(), $T => map(dst, $a, $b, |a: $T, b: $T| Bool8::new($less(a, b))),
                 else unreachable!("inference refuses an order of {}", a.dtype()))
         };
     }
     match op {
-        Comparison::Equal => dispatch!(a.dtype(), T => with!(T, a, b => T::equal(a, b))),
-        Comparison::NotEqual => dispatch!(a.dtype(), T => with!(T, a, b => !T::equal(a, b))),
-        Comparison::Same => dispatch!(a.dtype(), T => with!(T, a, b => {
-            T::equal(a, b) | (!T::equal(a, a) & !T::equal(b, b))
-        })),
-        Comparison::Less => order!(T, a, b => T::less(a, b)),
-        Comparison::LessEqual => order!(T, a, b => T::less_equal(a, b)),
-        Comparison::Greater => order!(T, a, b => T::less(b, a)),
-        Comparison::GreaterEqual => order!(T, a, b => T::less_equal(b, a)),
+        Comparison::Equal => equal(false),
+        Comparison::NotEqual => equal(true),
+        // Only floats and complex numbers may be NaN.
+        Comparison::Same => dispatch!(field a.dtype(), T => map(dst, a, b, |a: T, b: T| {
+            Bool8::new(T::equal(a, b) | (!T::equal(a, a) & !T::equal(b, b)))
+        }), else equal(false)),
+        Comparison::Less => order!(a, b, T => T::less),
+        Comparison::LessEqual => order!(a, b, T => T::less_equal),
+        Comparison::Greater => order!(b, a, T => T::less),
+        Comparison::GreaterEqual => order!(b, a, T => T::less_equal),
     }
 }
 

@@ -132,7 +132,7 @@ pub(super) fn read_few<'r>(
     index: Src<'_>,
     size: usize,
     room: &'r mut [usize; FEW_ENTRIES],
-) -> Option<&'r [usize]> {
+) -> Option<&'r mut [usize]> {
     let room = room.get_mut(..index.layout().numel())?;
     let good = match index.dtype() {
         DType::I64 => fill_few::<i64>(room, index, size),

@@ -9,7 +9,7 @@ use super::groups::Members;
 use crate::arch::{self, Loop, Simd};
 pub(super) use crate::arch::{prefetch_first as prefetch, prefetch_second as prefetch_far};
 use crate::memory::Plain;
-use crate::number::{Number, Ordered};
+use crate::number::{Number, Ordered, unsigned};
 
 /// A reduction of numbers of type `T`. Each number is widened to the accumulator type, the
 /// accumulators are joined, and the last one is finished: narrowed to a `T`.
@@ -113,24 +113,42 @@ impl<T: Number> Reducer<T> for Mean {
     }
 }
 
-/// Runs `$body` with `$T` as the type of `$dtype` and `$R` as the type of `$reduce`. Panics if the
-/// reduction is not defined for the dtype.
+/// Returns a reduction and a dtype that give the same bits, but stand for several. Only these are
+/// compiled. Panics if the reduction is not defined for the dtype.
+pub(super) fn common(reduce: Reduce, dtype: DType) -> (Reduce, DType) {
+    assert!(reduce.is_defined_for(dtype), "inference refuses {reduce} of {dtype}");
+    match (reduce, dtype) {
+        // The sum of bools is `or`, and the product is `and`.
+        (Reduce::Amax, DType::Bool) => (Reduce::Sum, DType::Bool),
+        (Reduce::Amin, DType::Bool) => (Reduce::Mul, DType::Bool),
+        (Reduce::Sum | Reduce::Mul, dtype) => (reduce, unsigned(dtype)),
+        other => other,
+    }
+}
+
+/// Runs `$body` with `$T` as the type of `$dtype` and `$R` as the type of `$reduce`, or with those
+/// of their [`common`] form. Panics if the reduction is not defined for the dtype.
 macro_rules! dispatch_reduce {
     ($reduce:expr, $dtype:expr, ($T:ident, $R:ident) => $body:expr) => {{
         use inlay_core::Reduce;
-        use $crate::kernels::reducer::{Amax, Amin, Mean, Mul, Sum};
+        use $crate::kernels::reducer::{Amax, Amin, Mean, Mul, Sum, common};
         use $crate::number::dispatch;
-        assert!($reduce.is_defined_for($dtype), "inference refuses {} of {}", $reduce, $dtype);
-        match $reduce {
-            Reduce::Sum => dispatch!($dtype, $T => { type $R = Sum; $body }),
-            Reduce::Mul => dispatch!($dtype, $T => { type $R = Mul; $body }),
-            Reduce::Mean => dispatch!($dtype, $T => { type $R = Mean; $body }),
-            Reduce::Amax => dispatch!(ordered $dtype, $T => { type $R = Amax; $body }, else unreachable!("asserted above")),
-            Reduce::Amin => dispatch!(ordered $dtype, $T => { type $R = Amin; $body }, else unreachable!("asserted above")),
+        let (reduce, dtype) = common($reduce, $dtype);
+        match reduce {
+            Reduce::Sum => dispatch!(wrapping dtype, $T => { type $R = Sum; $body }),
+            Reduce::Mul => dispatch!(wrapping dtype, $T => { type $R = Mul; $body }),
+            Reduce::Mean => dispatch!(number dtype, $T => { type $R = Mean; $body }, else unreachable!("{dtype} has no mean")),
+            Reduce::Amax => dispatch!(real dtype, $T => { type $R = Amax; $body }, else unreachable!("{dtype} has no order")),
+            Reduce::Amin => dispatch!(real dtype, $T => { type $R = Amin; $body }, else unreachable!("{dtype} has no order")),
         }
     }};
 }
 pub(super) use dispatch_reduce;
+
+/// Returns [`Reducer::IN_PLACE`] of a reduction.
+pub(super) fn is_in_place(reduce: Reduce, dtype: DType) -> bool {
+    dispatch_reduce!(reduce, dtype, (T, R) => <R as Reducer<T>>::IN_PLACE)
+}
 
 /// Returns whether values can be combined with a place one after the other, beginning with its old
 /// value, without a count or a separate accumulator.
@@ -138,9 +156,7 @@ pub(super) fn joins_in_place(combine: Combine, dtype: DType) -> bool {
     match combine {
         Combine::Assign => true,
         Combine::Reduce { reduce, include_self } => {
-            let in_place =
-                || dispatch_reduce!(reduce, dtype, (T, R) => <R as Reducer<T>>::IN_PLACE);
-            include_self && reduce != Reduce::Mean && in_place()
+            include_self && reduce != Reduce::Mean && is_in_place(reduce, dtype)
         }
     }
 }
@@ -171,6 +187,10 @@ const AHEAD: usize = 6 << 10;
 pub(super) fn rows_ahead(bytes: usize) -> usize {
     (AHEAD / bytes.max(1)).clamp(1, 64)
 }
+
+/// The type of [`reduce_run`].
+pub(super) type ReduceRun =
+    unsafe fn((*mut u8, isize), Option<(*const u8, isize)>, Rows, Members<'_>, usize);
 
 /// Reduces the rows that `members` lists, in that order, element by element, and writes the result
 /// to `to`. If `own` is given, its elements are reduced first. Pointers come with the distance from

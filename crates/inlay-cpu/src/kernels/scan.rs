@@ -37,7 +37,7 @@ pub fn scan_rows(
     assert!(a.layout().shape() == shape && c.layout().shape() == shape, "one shape");
     assert!(from.values().len() == count, "one entry per row");
     assert!(from.values().iter().enumerate().all(in_order), "rows use rows that are done");
-    dispatch!(dst.dtype(), T => scan::<T>(dst, a, c, axis, from.values(), backwards));
+    dispatch!(wrapping dst.dtype(), T => scan::<T>(dst, a, c, axis, from.values(), backwards));
 }
 
 fn scan<T: Number>(

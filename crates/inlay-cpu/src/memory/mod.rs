@@ -7,5 +7,6 @@ mod pool;
 mod scratch;
 
 pub use buffer::{Buffer, ReadGuard, Rest, WriteGuard};
+pub(crate) use pool::CACHE_LIMIT;
 pub use pool::{Stats, empty_cache, set_cache_limit, stats};
 pub use scratch::{Plain, Scratch, Space};

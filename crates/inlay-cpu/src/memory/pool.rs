@@ -7,13 +7,15 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use inlay_core::{Error, Result};
 
 use super::block::{RawBlock, SMALL};
+use crate::settings::Variable;
 
 /// Only blocks of at least this many bytes are kept. For smaller blocks the allocator is fast, and
 /// returns memory that is still in the cache.
 const POOLED: usize = 64 << 10;
 
-/// The most bytes of free blocks that the pool keeps by default.
-const DEFAULT_LIMIT: usize = 512 << 20;
+/// Sets the most bytes of free blocks that the pool keeps.
+pub(crate) static CACHE_LIMIT: Variable =
+    Variable::new("INLAY_CACHE_LIMIT", "bytes", 0..=usize::MAX, || 512 << 20);
 
 static FREE: Mutex<BTreeMap<usize, Vec<RawBlock>>> = Mutex::new(BTreeMap::new());
 static CACHED: AtomicUsize = AtomicUsize::new(0);
@@ -68,8 +70,7 @@ pub fn set_cache_limit(bytes: usize) {
 fn limit() -> usize {
     match LIMIT.load(Relaxed) {
         usize::MAX => {
-            let from_env = std::env::var("INLAY_CACHE_LIMIT").ok().and_then(|v| v.parse().ok());
-            let bytes = from_env.unwrap_or(DEFAULT_LIMIT).min(usize::MAX - 1);
+            let bytes = CACHE_LIMIT.get().min(usize::MAX - 1);
             LIMIT.store(bytes, Relaxed);
             bytes
         }

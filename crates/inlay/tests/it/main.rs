@@ -8,6 +8,7 @@ mod gradients;
 mod graph;
 mod junk;
 mod memory;
+mod pools;
 mod properties;
 mod support;
 mod sweep;

@@ -99,40 +99,72 @@ pub(super) fn scatter(
         copy_to(call.dst, base);
     }
     let size = call.dst.same_size(&call.values);
-    match call.combine {
-        Combine::Assign => dispatch_width!(size, W => {
-            lanes.run(&mut space, |block, _| lanes.each(block, |_, _, to, from| {
-                // SAFETY: `each` gives addresses of elements of `dst`, or of its tile, and of the
-                // values. `scatter_elements` has checked their size and that they don't overlap. No
-                // other thread has the lane.
-                unsafe { to.cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
-            }))
-        }),
+    let block: WriteLanes = match call.combine {
+        Combine::Assign => dispatch_width!(size, W => assign_lanes::<W>),
         Combine::Reduce { reduce, include_self } => {
             dispatch_reduce!(reduce, call.dst.dtype(), (T, R) => {
                 if <R as Reducer<T>>::COUNTS || !include_self {
-                    lanes.run(&mut space, |block, notes| {
-                        notes.fill(u32::from(include_self));
-                        let good = lanes.each(block, |place, lane, to, from| {
-                            let note = &mut notes[place * block.run.len + lane];
-                            // SAFETY: as above, and `scatter_elements` has checked the dtype.
-                            unsafe { join::<T, R>(to, from, *note > 0) };
-                            *note += 1;
-                        });
-                        if <R as Reducer<T>>::COUNTS {
-                            lanes.divide::<T, R>(block, notes, u32::from(include_self));
-                        }
-                        good
-                    })
+                    join_noted_lanes::<T, R>
                 } else {
-                    lanes.run(&mut space, |block, _| lanes.each(block, |_, _, to, from| {
-                        // SAFETY: as above, and `scatter_elements` has checked the dtype.
-                        unsafe { join::<T, R>(to, from, true) };
-                    }))
+                    join_lanes::<T, R>
                 }
             })
         }
+    };
+    lanes.run(&mut space, block)
+}
+
+/// Writes the entries of a block of lanes, whose notes are empty if nothing has to be counted.
+/// Returns false if an entry is out of range.
+///
+/// # Safety
+/// The dtype of the call is that of the function, or for an assignment its element size. No other
+/// thread has the lanes.
+type WriteLanes = unsafe fn(&Lanes<'_>, &LaneBlock, &mut [u32]) -> bool;
+
+/// # Safety
+/// As for [`WriteLanes`].
+unsafe fn assign_lanes<W: Copy>(lanes: &Lanes<'_>, block: &LaneBlock, _: &mut [u32]) -> bool {
+    lanes.each(block, |_, _, to, from| {
+        // SAFETY: `each` gives addresses of elements of `dst`, or of its tile, and of the values.
+        // `scatter_elements` has checked their size and that they don't overlap. No other thread
+        // has the lane.
+        unsafe { to.cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()) };
+    })
+}
+
+/// # Safety
+/// As for [`WriteLanes`].
+unsafe fn join_lanes<T: Copy, R: Reducer<T>>(
+    lanes: &Lanes<'_>,
+    block: &LaneBlock,
+    _: &mut [u32],
+) -> bool {
+    lanes.each(block, |_, _, to, from| {
+        // SAFETY: as for assignments, and `scatter_elements` has checked the dtype.
+        unsafe { join::<T, R>(to, from, true) };
+    })
+}
+
+/// # Safety
+/// As for [`WriteLanes`].
+unsafe fn join_noted_lanes<T: Copy, R: Reducer<T>>(
+    lanes: &Lanes<'_>,
+    block: &LaneBlock,
+    notes: &mut [u32],
+) -> bool {
+    let first = u32::from(matches!(lanes.call.combine, Combine::Reduce { include_self: true, .. }));
+    notes.fill(first);
+    let good = lanes.each(block, |place, lane, to, from| {
+        let note = &mut notes[place * block.run.len + lane];
+        // SAFETY: as for assignments, and `scatter_elements` has checked the dtype.
+        unsafe { join::<T, R>(to, from, *note > 0) };
+        *note += 1;
+    });
+    if <R as Reducer<T>>::COUNTS {
+        lanes.divide::<T, R>(block, notes, first);
     }
+    good
 }
 
 /// Reduces a value into an element. If the old value does not take part, the element becomes the
@@ -164,13 +196,9 @@ struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
-    /// Calls `block` with every block of lanes and its notes, on several threads. Returns whether
+    /// Calls `write` with every block of lanes and its notes, on several threads. Returns whether
     /// all calls returned true.
-    fn run(
-        &self,
-        space: &mut LanePlan<'_>,
-        block: impl Fn(&LaneBlock, &mut [u32]) -> bool + Sync,
-    ) -> bool {
+    fn run(&self, space: &mut LanePlan<'_>, write: WriteLanes) -> bool {
         let (parts, width) = (space.parts, space.width);
         let (each, tile) = (space.notes.len() / parts, space.tiles.len() / parts);
         let (notes, tiles) = (Shared(space.notes.as_mut_ptr()), Shared(space.tiles.as_mut_ptr()));
@@ -186,7 +214,10 @@ impl Lanes<'_> {
                     let len = (run.len - start).min(width);
                     let lanes = Run { offsets: at(&run, start as isize), len, ..run };
                     let notes = if each > 0 { &mut notes[..len * self.places] } else { &mut [] };
-                    if !self.worked(lanes, tile, |lanes| block(lanes, notes)) {
+                    // SAFETY: `scatter` has chosen the function by the dtype or the element size.
+                    // Parts have different lanes.
+                    let write = |lanes: &LaneBlock| unsafe { write(self, lanes, notes) };
+                    if !self.worked(lanes, tile, write) {
                         good.store(false, Relaxed);
                     }
                 }

@@ -18,7 +18,7 @@ use inlay_core::{Combine, DType, Layout, Reduce, Result, resized};
 use super::copy::copy_to;
 use super::groups::is_dense;
 use super::positions::{Positions, all_inside, from_front, is_inside};
-use super::reducer::{Reducer, dispatch_reduce, prefetch};
+use super::reducer::{is_in_place, prefetch};
 use super::rows::{Index, scatter_rows_to};
 use crate::once::read_once;
 use crate::tuning::TILE;
@@ -164,9 +164,7 @@ impl AxisScatter<'_> {
         let Combine::Reduce { reduce, include_self } = self.combine else {
             return Strategy::Direct;
         };
-        let in_place = dispatch_reduce!(reduce, self.dst.dtype(), (T, R) => {
-            <R as Reducer<T>>::IN_PLACE
-        });
+        let in_place = is_in_place(reduce, self.dst.dtype());
         let notes = !include_self || reduce == Reduce::Mean;
         // `Direct` keeps a `u32` count for every place.
         let noted = is_dense(count, self.places()) && count < u32::MAX as usize;

@@ -44,16 +44,14 @@ impl Extents {
         })
     }
 
-    /// Calls `visit` for each entry with two row-major numbers: that of the element that the entry
-    /// names, and that of the entry itself. Both are in range if all `places` are below the size of
-    /// the axis. The entries of a lane come in index order.
-    #[inline(always)]
-    fn each(&self, places: &[usize], mut visit: impl FnMut(usize, usize)) {
-        let mut entries = places.iter().enumerate();
+    /// Turns the place of each entry into the row-major number of the element that the entry names.
+    /// The numbers are in range if all `places` are below the size of the axis.
+    fn number(&self, places: &mut [usize]) {
+        let mut entries = places.iter_mut();
         for outer in 0..self.outer {
             for _ in 0..self.count {
-                for (inner, (entry, place)) in (0..self.inner).zip(&mut entries) {
-                    visit((outer * self.places + place) * self.inner + inner, entry);
+                for (inner, place) in (0..self.inner).zip(&mut entries) {
+                    *place = (outer * self.places + *place) * self.inner + inner;
                 }
             }
         }
@@ -79,7 +77,8 @@ pub(super) fn scatter(call: &AxisScatter<'_>, base: Option<Src<'_>>, index: &Ind
     if !suits {
         return false;
     }
-    let Some(places) = read_few(index.values, sizes.places, &mut room) else { return false };
+    let Some(elements) = read_few(index.values, sizes.places, &mut room) else { return false };
+    sizes.number(elements);
     if let Some(base) = base {
         let bytes = dst.layout().numel() * size;
         // SAFETY: both views are contiguous and have this many bytes: `Extents::of` has checked
@@ -88,17 +87,19 @@ pub(super) fn scatter(call: &AxisScatter<'_>, base: Option<Src<'_>>, index: &Ind
     }
     let (to, from) = (dst.origin(), values.origin());
     match combine {
-        Combine::Assign => dispatch_width!(size, W => sizes.each(places, |element, entry| {
-            // SAFETY: both views are contiguous, as checked above, and `each` gives numbers of
-            // their elements, because `read_few` has checked the places. `scatter_elements` has
-            // checked that they have elements of one size and don't overlap.
-            unsafe {
-                let value = from.cast::<W>().add(entry).read_unaligned();
-                to.cast::<W>().add(element).write_unaligned(value);
+        Combine::Assign => dispatch_width!(size, W => {
+            for (entry, &element) in elements.iter().enumerate() {
+                // SAFETY: both views are contiguous, as checked above, and there are numbers of
+                // their elements, because `read_few` has checked the places. `scatter_elements` has
+                // checked that they have elements of one size and don't overlap.
+                unsafe {
+                    let value = from.cast::<W>().add(entry).read_unaligned();
+                    to.cast::<W>().add(element).write_unaligned(value);
+                }
             }
-        })),
+        }),
         Combine::Reduce { reduce, .. } => dispatch_reduce!(reduce, dst.dtype(), (T, R) => {
-            sizes.each(places, |element, entry| {
+            for (entry, &element) in elements.iter().enumerate() {
                 // SAFETY: as above, and `scatter_elements` has checked that both views are of this
                 // dtype.
                 unsafe {
@@ -107,7 +108,7 @@ pub(super) fn scatter(call: &AxisScatter<'_>, base: Option<Src<'_>>, index: &Ind
                         <R as Reducer<T>>::merge(to.read_unaligned(), value.read_unaligned());
                     to.write_unaligned(joined);
                 }
-            });
+            }
         }),
     }
     true
@@ -126,16 +127,19 @@ pub(super) fn gather(dst: Target<'_>, src: Src<'_>, axis: usize, index: &Index<'
     if !suits {
         return false;
     }
-    let Some(places) = read_few(index.values, sizes.places, &mut room) else { return false };
+    let Some(elements) = read_few(index.values, sizes.places, &mut room) else { return false };
+    sizes.number(elements);
     let (to, from) = (dst.origin(), src.origin());
-    dispatch_width!(size, W => sizes.each(places, |element, entry| {
-        // SAFETY: both views are contiguous, as checked above, and `each` gives numbers of their
-        // elements, because `read_few` has checked the places. `gather_elements` has checked that
-        // they have elements of one size and don't overlap.
-        unsafe {
-            let value = from.cast::<W>().add(element).read_unaligned();
-            to.cast::<W>().add(entry).write_unaligned(value);
+    dispatch_width!(size, W => {
+        for (entry, &element) in elements.iter().enumerate() {
+            // SAFETY: both views are contiguous, as checked above, and these are numbers of their
+            // elements, because `read_few` has checked the places. `gather_elements` has checked
+            // that they have elements of one size and don't overlap.
+            unsafe {
+                let value = from.cast::<W>().add(element).read_unaligned();
+                to.cast::<W>().add(entry).write_unaligned(value);
+            }
         }
-    }));
+    });
     true
 }

@@ -2,40 +2,33 @@
 
 use std::marker::PhantomData;
 
-use super::{FEW_LANES, Folding, LANES};
+use super::{FEW_LANES, Folding, LANES, tree};
 use crate::arch::{self, Loop, Simd};
-use crate::view::Target;
-use crate::walk::{Run, Walk};
-use crate::{Src, threads};
+use crate::walk::Run;
 
-/// Folds each contiguous line of `len` elements, at most one block, into its result.
-///
-/// Lines are short, so the overhead per line matters. (4M `f32` in lines of 8 take 0.9 ms, and 13
-/// ms with a walk and a stored partial result per line. In lines of 64 they take 0.4 and 2.5 ms.)
-pub(super) fn fold_lines<F: Folding>(dst: Target<'_>, src: Src<'_>, outer: &Walk<2>, len: usize) {
-    let cost = len * size_of::<F::Number>() + size_of::<F::Stored>();
-    threads::split(outer.len(), cost, |lines| {
-        outer.runs(lines, |run| {
-            // SAFETY: the walk stays inside of both views, and the `len` elements of a line inside
-            // of the folded axes, as `fold_of` has checked. No other thread has these results.
-            unsafe {
-                let (to, from) = (dst.origin(), src.origin());
-                arch::dispatch(Lines::<F> { to, from, run, len, fold: PhantomData });
-            }
-        });
-    });
-}
-
-/// Folds the `len` contiguous elements at `from`, at most one block, into lanes.
+/// Folds each of a run of contiguous lines of `len` elements, at most one block, into its result.
 ///
 /// # Safety
-/// The elements can be read.
-pub(super) unsafe fn lanes<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
+/// The run's results can be written at offsets from `to`, and its lines read at offsets from
+/// `from`.
+pub(super) unsafe fn fold_run<F: Folding>(to: *mut u8, from: *const u8, run: &Run<2>, len: usize) {
     // SAFETY: the caller's promise.
-    unsafe { arch::dispatch(BlockLoop::<F> { from, len, fold: PhantomData }) }
+    unsafe { arch::dispatch(Lines::<F> { to, from, run: *run, len, fold: PhantomData }) }
 }
 
-/// [`lanes`] as a loop that is compiled per level.
+/// Folds the `len` contiguous elements at `from`, at most one block, into the accumulator at `to`.
+///
+/// # Safety
+/// The elements can be read, and the accumulator can be written.
+pub(super) unsafe fn fold_block<F: Folding>(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut lanes = arch::dispatch(BlockLoop::<F> { from, len, fold: PhantomData });
+        to.cast::<F::Acc>().write(tree::<F>(&mut lanes));
+    }
+}
+
+/// [`lanes_of`] as a loop that is compiled per level.
 struct BlockLoop<F> {
     from: *const u8,
     len: usize,
@@ -120,10 +113,10 @@ unsafe fn line<F: Folding>(from: *const u8, len: usize) -> F::Acc {
     }
 }
 
-/// [`lanes`] without dispatch.
+/// Folds the `len` contiguous elements at `from` into lanes.
 ///
 /// # Safety
-/// As for [`lanes`].
+/// The elements can be read.
 #[inline(always)]
 unsafe fn lanes_of<F: Folding>(from: *const u8, len: usize) -> [F::Acc; LANES] {
     // SAFETY: the caller's promise.

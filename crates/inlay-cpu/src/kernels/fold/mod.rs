@@ -8,6 +8,7 @@
 mod lines;
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use half::{bf16, f16};
 use inlay_core::{
@@ -20,7 +21,7 @@ use super::positions::Shared;
 use crate::memory::{Plain, Scratch};
 use crate::number::{Ordered, dispatch};
 use crate::view::Target;
-use crate::walk::Walk;
+use crate::walk::{Run, Walk};
 use crate::{Bool8, Dst, Src, threads};
 
 /// The number of results that are folded together if their elements are adjacent in memory. Their
@@ -120,22 +121,62 @@ pub fn fold(how: Fold, dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> 
     dst.expect_apart(&src);
     assert_eq!(over.len(), src.layout().rank(), "a choice for each axis");
     let dtype = src.dtype();
-    let refused = || -> Result<()> { unreachable!("inference refuses an order of {dtype}") };
-    match how {
-        Fold::Sum => dispatch!(dtype, T => fold_of::<Sum<T>>(dst, src, over)),
-        Fold::Mean => dispatch!(dtype, T => fold_of::<Mean<T>>(dst, src, over)),
-        Fold::Prod => dispatch!(dtype, T => fold_of::<Prod<T>>(dst, src, over)),
-        Fold::Amax => {
-            dispatch!(ordered dtype, T => fold_of::<Amax<T>>(dst, src, over), else refused())
-        }
-        Fold::Amin => {
-            dispatch!(ordered dtype, T => fold_of::<Amin<T>>(dst, src, over), else refused())
+    let refused = || -> Functions { unreachable!("inference refuses an order of {dtype}") };
+    let functions = match how {
+        Fold::Sum => dispatch!(dtype, T => Functions::of::<Sum<T>>()),
+        Fold::Mean => dispatch!(dtype, T => Functions::of::<Mean<T>>()),
+        Fold::Prod => dispatch!(dtype, T => Functions::of::<Prod<T>>()),
+        Fold::Amax => dispatch!(ordered dtype, T => Functions::of::<Amax<T>>(), else refused()),
+        Fold::Amin => dispatch!(ordered dtype, T => Functions::of::<Amin<T>>(), else refused()),
+    };
+    fold_with(&functions, dst, src, over)
+}
+
+/// The sizes of the types of a fold, and the functions that are compiled for it. Pointers to
+/// accumulators are aligned, and other pointers need not be.
+struct Functions {
+    number: usize,
+    acc: usize,
+    stored: usize,
+    /// [`lines::fold_run`].
+    lines: unsafe fn(*mut u8, *const u8, &Run<2>, usize),
+    /// [`lines::fold_block`].
+    line: unsafe fn(*mut u8, *const u8, usize),
+    /// [`block_of`] with few or all lanes.
+    block: [unsafe fn(*mut u8, &Walk<1>, *const u8, Range<usize>); 2],
+    /// [`strip_of`] with few or all lanes.
+    strip: [unsafe fn(Sums, &Walk<1>, *const u8, Range<usize>, isize); 2],
+    /// [`finish`].
+    finish: unsafe fn((*mut u8, isize), Sums, usize, usize),
+}
+
+impl Functions {
+    fn of<F: Folding>() -> Self {
+        Functions {
+            number: size_of::<F::Number>(),
+            acc: size_of::<F::Acc>(),
+            stored: size_of::<F::Stored>(),
+            lines: lines::fold_run::<F>,
+            line: lines::fold_block::<F>,
+            block: [block_of::<F, FEW_LANES>, block_of::<F, LANES>],
+            strip: [strip_of::<F, FEW_LANES>, strip_of::<F, LANES>],
+            finish: finish::<F>,
         }
     }
 }
 
-fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
-    assert_eq!(dst.dtype().size(), size_of::<F::Stored>(), "the result's dtype");
+/// The accumulators of consecutive results. They are `blocks` accumulators apart.
+#[derive(Clone, Copy)]
+struct Sums {
+    first: *mut u8,
+    blocks: usize,
+    /// The number of results.
+    count: usize,
+}
+
+fn fold_with(functions: &Functions, dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<()> {
+    let &Functions { number, acc, stored, .. } = functions;
+    assert_eq!(dst.dtype().size(), stored, "the result's dtype");
     let layout = src.layout();
     let part = |summed: bool| {
         let axes = (0..layout.rank()).filter(|&axis| over[axis] == summed);
@@ -148,20 +189,35 @@ fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<(
     if outer.len() == 0 {
         return Ok(());
     }
-    let size = size_of::<F::Number>() as isize;
     // Lines are padded with the neutral element. That would change a product of complex numbers
     // that are not finite.
     let real = src.dtype().kind() != Kind::Complex;
-    let near = inner.len() == 1 || inner.run_strides()[0] == size;
+    let near = inner.len() == 1 || inner.run_strides()[0] == number as isize;
     let line = real && near && inner.len() > 0 && inner.run_len() == inner.len();
     if line && inner.len() <= BLOCK {
-        lines::fold_lines::<F>(dst, src, &outer, inner.len());
+        // Lines are short, so the overhead per line matters. (4M `f32` in lines of 8 take 0.9 ms,
+        // and 13 ms with a walk and a stored partial result per line. In lines of 64 they take 0.4
+        // and 2.5 ms.)
+        outer.parallel(inner.len() * number + stored, |run| {
+            // SAFETY: the walk stays inside of both views, and the elements of a line inside of the
+            // folded axes. The functions are those of the dtypes. No other thread has these
+            // results.
+            unsafe { (functions.lines)(dst.origin(), src.origin(), &run, inner.len()) };
+        });
         return Ok(());
     }
     let blocks = inner.len().div_ceil(BLOCK).max(1);
-    let mut sums = Scratch::<F::Acc>::new(outer.len().saturating_mul(blocks))?;
+    let bytes = outer.len().saturating_mul(blocks).saturating_mul(acc);
+    let mut sums = Scratch::<u8>::new(bytes)?;
     let shared = Shared(sums.as_mut_ptr());
-    let cost = inner.len().min(BLOCK).saturating_mul(size_of::<F::Number>());
+    // Accumulators are aligned, because a scratch buffer is, and their size is a multiple of their
+    // alignment.
+    let sums_of = |first: usize, block: usize, count: usize| Sums {
+        first: shared.get().wrapping_add((first * blocks + block) * acc),
+        blocks,
+        count,
+    };
+    let cost = inner.len().min(BLOCK).saturating_mul(number);
     // If the elements of different results are closer in memory than those of one result, a strip
     // of up to `COLUMNS` results is folded together. (2048 rows, every other one of 4096 `f32`: 6
     // ms instead of 24.)
@@ -179,108 +235,119 @@ fn fold_of<F: Folding>(dst: Target<'_>, src: Src<'_>, over: &[bool]) -> Result<(
             let mut origin = src.origin();
             // SAFETY: the outer walk stays inside of the axes of `src` that are kept.
             outer.runs(at..end, |run| origin = unsafe { origin.offset(run.offsets[1]) });
-            let put = |k: usize, total| {
-                // SAFETY: `sums` has an element for each result and block, and no other item has
-                // these results and this block.
-                unsafe { shared.get().add((at + k) * blocks + block).write(total) };
-            };
-            let few = elements.len() <= FEW_LANES;
-            if line {
-                let by = elements.start * size_of::<F::Number>();
-                // SAFETY: the folded axes are one contiguous line of `inner.len()` elements, and
-                // the block lies inside of it.
-                let mut lanes = unsafe { lines::lanes::<F>(origin.add(by), elements.len()) };
-                put(0, tree::<F>(&mut lanes));
-                continue;
-            }
-            let strip = (end - at, across);
-            match (columns, few) {
-                (1, true) => put(0, block_of::<F, FEW_LANES>(&inner, origin, elements)),
-                (1, false) => put(0, block_of::<F, LANES>(&inner, origin, elements)),
-                (_, true) => strip_of::<F, FEW_LANES>(&inner, origin, elements, strip, put),
-                (_, false) => strip_of::<F, LANES>(&inner, origin, elements, strip, put),
+            let sums = sums_of(at, block, end - at);
+            let lanes = usize::from(elements.len() > FEW_LANES);
+            // SAFETY: `sums` has an element for each result and block, and no other item has these
+            // results and this block. A line is contiguous, and the block lies inside of it. The
+            // inner walk stays inside of the folded axes, and `origin` and the other results of the
+            // strip are elements of the kept axes. The functions are those of the dtypes.
+            unsafe {
+                if line {
+                    let from = origin.add(elements.start * number);
+                    (functions.line)(sums.first, from, elements.len());
+                } else if columns == 1 {
+                    (functions.block[lanes])(sums.first, &inner, origin, elements);
+                } else {
+                    (functions.strip[lanes])(sums, &inner, origin, elements, across);
+                }
             }
         }
     });
     outer.runs(0..outer.len(), |run| {
-        for k in 0..run.len {
-            let first = (run.position + k) * blocks;
-            let total = tree::<F>(&mut sums[first..first + blocks]);
-            // SAFETY: the walk stays inside of `dst`, whose element size was checked above.
-            unsafe {
-                let to = dst.origin().offset(run.offsets[0] + k as isize * run.strides[0]);
-                to.cast::<F::Stored>().write_unaligned(F::store(total, inner.len()));
-            }
+        let sums = sums_of(run.position, 0, run.len);
+        // SAFETY: the walk stays inside of `dst`, whose element size was checked above. All sums
+        // were written.
+        unsafe {
+            let to = (dst.origin().offset(run.offsets[0]), run.strides[0]);
+            (functions.finish)(to, sums, blocks, inner.len());
         }
     });
     Ok(())
 }
 
-/// Folds the elements of a block into one accumulator.
-fn block_of<F: Folding, const LANES: usize>(
+/// Folds the elements of a block into the accumulator at `to`.
+///
+/// # Safety
+/// `to` can be written. `origin` is an address at which the walk stays inside of elements of `F`.
+unsafe fn block_of<F: Folding, const LANES: usize>(
+    to: *mut u8,
     inner: &Walk<1>,
     origin: *const u8,
-    elements: std::ops::Range<usize>,
-) -> F::Acc {
-    if elements.is_empty() {
-        return F::EMPTY;
-    }
-    let mut lanes = [F::NOTHING; LANES];
-    let first = elements.start;
-    inner.runs(elements, |run| {
-        // SAFETY: the walk stays inside of the folded axes, and `origin` is an element of the kept
-        // axes.
-        let at = |k: usize, stride: isize| unsafe {
-            let at = run.offsets[0] + k as isize * stride;
-            F::lift(origin.offset(at).cast::<F::Number>().read_unaligned())
-        };
-        let lane = |k: usize| (run.position - first + k) % LANES;
-        let size = size_of::<F::Number>() as isize;
-        let mut k = 0;
-        if run.strides[0] == size {
-            // Elements up to the next first lane are joined one by one. Then all lanes are joined
-            // at once, which the compiler vectorizes.
-            while k < run.len && lane(k) != 0 {
-                lanes[lane(k)] = F::join(lanes[lane(k)], at(k, size));
-                k += 1;
-            }
-            // A local copy, which the compiler can keep in registers.
-            let mut own = lanes;
-            while k + LANES <= run.len {
-                for (lane, acc) in own.iter_mut().enumerate() {
-                    *acc = F::join(*acc, at(k + lane, size));
-                }
-                k += LANES;
-            }
-            lanes = own;
-        }
-        for k in k..run.len {
-            lanes[lane(k)] = F::join(lanes[lane(k)], at(k, run.strides[0]));
-        }
-    });
-    tree::<F>(&mut lanes)
+    elements: Range<usize>,
+) {
+    let total = if elements.is_empty() {
+        F::EMPTY
+    } else {
+        let mut lanes = [F::NOTHING; LANES];
+        let first = elements.start;
+        // SAFETY: the caller's promise.
+        inner.runs(elements, |run| unsafe { join_run::<F, LANES>(&mut lanes, first, origin, run) });
+        tree::<F>(&mut lanes)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<F::Acc>().write(total) };
 }
 
-/// [`block_of`] for `count` results whose elements are `across` bytes apart. Each result uses the
-/// same lanes and the same order as in `block_of`. Calls `put` with each result.
-fn strip_of<F: Folding, const LANES: usize>(
+/// Joins the elements of a run to their lanes. Element `first` of the walk goes to lane 0.
+///
+/// # Safety
+/// As for [`block_of`].
+#[inline(always)]
+unsafe fn join_run<F: Folding, const LANES: usize>(
+    lanes: &mut [F::Acc; LANES],
+    first: usize,
+    origin: *const u8,
+    run: Run<1>,
+) {
+    // SAFETY: the caller's promise.
+    let at = |k: usize, stride: isize| unsafe {
+        let at = run.offsets[0] + k as isize * stride;
+        F::lift(origin.offset(at).cast::<F::Number>().read_unaligned())
+    };
+    let lane = |k: usize| (run.position - first + k) % LANES;
+    let size = size_of::<F::Number>() as isize;
+    let mut k = 0;
+    if run.strides[0] == size {
+        // Elements up to the next first lane are joined one by one. Then all lanes are joined at
+        // once, which the compiler vectorizes.
+        while k < run.len && lane(k) != 0 {
+            lanes[lane(k)] = F::join(lanes[lane(k)], at(k, size));
+            k += 1;
+        }
+        // A local copy, which the compiler can keep in registers.
+        let mut own = *lanes;
+        while k + LANES <= run.len {
+            for (lane, acc) in own.iter_mut().enumerate() {
+                *acc = F::join(*acc, at(k + lane, size));
+            }
+            k += LANES;
+        }
+        *lanes = own;
+    }
+    for k in k..run.len {
+        lanes[lane(k)] = F::join(lanes[lane(k)], at(k, run.strides[0]));
+    }
+}
+
+/// [`block_of`] for several results whose elements are `across` bytes apart. Each result uses the
+/// same lanes and the same order as in `block_of`.
+///
+/// # Safety
+/// As for [`block_of`], for each of the results. There are at most [`COLUMNS`].
+unsafe fn strip_of<F: Folding, const LANES: usize>(
+    sums: Sums,
     inner: &Walk<1>,
     origin: *const u8,
-    elements: std::ops::Range<usize>,
-    (count, across): (usize, isize),
-    put: impl Fn(usize, F::Acc),
+    elements: Range<usize>,
+    across: isize,
 ) {
-    if elements.is_empty() {
-        return (0..count).for_each(|k| put(k, F::EMPTY));
-    }
     let size = size_of::<F::Number>() as isize;
     let mut lanes = [[F::NOTHING; COLUMNS]; LANES];
-    let first = elements.start;
+    let (first, empty) = (elements.start, elements.is_empty());
     inner.runs(elements, |run| {
         for k in 0..run.len {
-            let row = &mut lanes[(run.position - first + k) % LANES][..count];
-            // SAFETY: the walk stays inside of the folded axes, and the `count` elements inside of
-            // the kept axes.
+            let row = &mut lanes[(run.position - first + k) % LANES][..sums.count];
+            // SAFETY: the caller's promise.
             unsafe {
                 let from = origin.offset(run.offsets[0] + k as isize * run.strides[0]);
                 // The compiler can vectorize only the loop with a constant stride.
@@ -298,9 +365,36 @@ fn strip_of<F: Folding, const LANES: usize>(
             }
         }
     });
-    (0..count).for_each(|k| {
-        put(k, tree::<F>(&mut std::array::from_fn::<F::Acc, LANES, _>(|lane| lanes[lane][k])));
-    });
+    for k in 0..sums.count {
+        let total = match empty {
+            true => F::EMPTY,
+            false => tree::<F>(&mut std::array::from_fn::<F::Acc, LANES, _>(|lane| lanes[lane][k])),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { sums.first.cast::<F::Acc>().add(k * sums.blocks).write(total) };
+    }
+}
+
+/// Joins the accumulators of the blocks of each result, and stores the results of folds of `count`
+/// elements at `to`.
+///
+/// # Safety
+/// All accumulators were written, and all results can be written.
+unsafe fn finish<F: Folding>(
+    (to, stride): (*mut u8, isize),
+    sums: Sums,
+    blocks: usize,
+    count: usize,
+) {
+    for k in 0..sums.count {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first = sums.first.cast::<F::Acc>().add(k * blocks);
+            let total = tree::<F>(std::slice::from_raw_parts_mut(first, blocks));
+            let to = to.offset(k as isize * stride).cast::<F::Stored>();
+            to.write_unaligned(F::store(total, count));
+        }
+    }
 }
 
 /// Joins neighbouring values pairwise until one is left.

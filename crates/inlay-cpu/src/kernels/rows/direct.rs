@@ -396,39 +396,67 @@ impl Direct<'_> {
         let to_place = |place: u32| to.wrapping_offset(place as isize * to_step);
         let last = places.len().saturating_sub(1);
         let from_entry = |entry: u32| from.wrapping_offset(entry as isize * from_step);
+        let prefetches = self.prefetches(task);
+        for (k, (&place, &entry)) in places.iter().zip(entries).enumerate() {
+            let next = (k + prefetches.ahead).min(last);
+            let (next_place, next_entry) = (to_place(places[next]), from_entry(entries[next]));
+            if !prefetches.short {
+                prefetches.long(next_place, next_entry);
+            } else {
+                prefetch(next_place, 1);
+                if prefetches.with_gaps {
+                    prefetch(next_entry, 1);
+                }
+            }
+            visit(place as usize, to_place(place), from_entry(entry));
+        }
+    }
+
+    /// Returns how [`Direct::each`] prefetches the rows of a task.
+    fn prefetches(&self, task: &Task<'_>) -> Prefetches {
         // If one thread reads all updates in the order of memory, the hardware prefetches them.
         let in_order = task.own.len() == self.places() && self.call.selected.is_none();
-        let with_gaps = !in_order && from_step.unsigned_abs() > 8;
+        let with_gaps = !in_order && self.steps[2].unsigned_abs() > 8;
         let span = |n: usize| match task.run.strides[n] {
             stride @ 0..=LINE_STEP => (stride as usize * task.run.len).min(SHORT_ROW.get()),
             _ => 1,
         };
         let (to_span, from_span) = (span(0), if with_gaps { span(2) } else { 0 });
         let short = to_span.max(from_span) <= LINE;
-        // With gaps between the updates, there are more outstanding misses than the first-level
-        // cache allows, so lines are prefetched into the second-level cache. Without gaps the first
-        // level is faster. (Prefetches into the first and the second level: 200k rows of 256 bytes
-        // into 20k on one thread take 3.5 and 6 ms, 100k rows of 256 bytes into 1M on two threads
-        // 4.5 and 2.4 ms.)
-        let far = with_gaps && !short;
-        let ahead = if far { rows_ahead(to_span) } else { AHEAD.min(rows_ahead(to_span)) };
-        for (k, (&place, &entry)) in places.iter().zip(entries).enumerate() {
-            let next = (k + ahead).min(last);
-            let (next_place, next_entry) = (to_place(places[next]), from_entry(entries[next]));
-            // There are separate branches, because empty prefetch loops would take a sixth of the
-            // time of rows of 8 `f32`.
-            if far {
-                prefetch_far(next_place, to_span);
-                prefetch_far(next_entry, from_span);
-            } else if short {
-                prefetch(next_place, 1);
-                if with_gaps {
-                    prefetch(next_entry, 1);
-                }
-            } else {
-                prefetch(next_place, to_span);
-            }
-            visit(place as usize, to_place(place), from_entry(entry));
+        let rows = rows_ahead(to_span);
+        let ahead = if with_gaps && !short { rows } else { AHEAD.min(rows) };
+        Prefetches { ahead, short, with_gaps, to_span, from_span }
+    }
+}
+
+/// How the rows of a task are prefetched.
+struct Prefetches {
+    /// The number of entries between the prefetch of a row and its use.
+    ahead: usize,
+    /// Whether places and updates take one cache line each.
+    short: bool,
+    /// Whether there are gaps between the updates, so that they are prefetched too.
+    with_gaps: bool,
+    /// The bytes that are prefetched of a place, and of an update.
+    to_span: usize,
+    from_span: usize,
+}
+
+impl Prefetches {
+    /// Prefetches rows of several cache lines. It is a function of its own, because empty loops
+    /// would take a sixth of the time of rows of 8 `f32`.
+    ///
+    /// With gaps between the updates, there are more outstanding misses than the first-level cache
+    /// allows, so lines are prefetched into the second-level cache. Without gaps the first level is
+    /// faster. (Prefetches into the first and the second level: 200k rows of 256 bytes into 20k on
+    /// one thread take 3.5 and 6 ms, 100k rows of 256 bytes into 1M on two threads 4.5 and 2.4 ms.)
+    #[inline(never)]
+    fn long(&self, place: *const u8, update: *const u8) {
+        if self.with_gaps {
+            prefetch_far(place, self.to_span);
+            prefetch_far(update, self.from_span);
+        } else {
+            prefetch(place, self.to_span);
         }
     }
 }

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use inlay_core::{Combine, Result};
 
-use super::near::Near;
+use super::near::{Near, NearReduction};
 use super::{RowScatter, ahead};
 use crate::kernels::copy::{copy_to, move_run};
 use crate::kernels::groups::Groups;
 use crate::kernels::positions::Positions;
-use crate::kernels::reducer::{Rows, dispatch_reduce, prefetch_far, reduce_run};
+use crate::kernels::reducer::{ReduceRun, Rows, dispatch_reduce, prefetch_far, reduce_run};
 use crate::number::dispatch_width;
 use crate::threads;
 use crate::walk::{Run, Walk};
@@ -100,34 +100,39 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
             }));
         }
         Combine::Reduce { reduce, include_self } => {
-            dispatch_reduce!(reduce, dst.dtype(), (T, R) => {
-                let near = Near::new(&call, groups, index.values(), include_self);
-                each_part(&rows, &cut, size, cost, columns, |run, part| {
-                    if let Some(near) = &near && near.fits::<T, R>(&run) {
-                        // SAFETY: the walk keeps the run inside of the rows, and `fits` has
-                        // accepted it. No other thread has these groups in these columns.
-                        unsafe { near.reduce::<T, R>(&run, part, |place| keep(&run, place)) };
-                        return;
+            let (reduce_run, near): (ReduceRun, _) = dispatch_reduce!(
+                reduce,
+                dst.dtype(),
+                (T, R) => (reduce_run::<T, R>, NearReduction::of::<T, R>())
+            );
+            let near = near.zip(Near::new(&call, groups, index.values(), include_self));
+            each_part(&rows, &cut, size, cost, columns, &|run, part| {
+                if let Some((way, near)) = &near
+                    && (way.fits)(near, run)
+                {
+                    // SAFETY: the walk keeps the run inside of the rows, and `fits` has accepted
+                    // it. No other thread has these groups in these columns.
+                    unsafe { (way.reduce)(near, run, part, &|place| keep(run, place)) };
+                    return;
+                }
+                for group in part {
+                    let (place, members) = (groups.place(group, named), groups.members(group));
+                    if members.len() == 0 {
+                        keep(run, place);
+                        continue;
                     }
-                    for group in part {
-                        let (place, members) = (groups.place(group, named), groups.members(group));
-                        if members.len() == 0 {
-                            keep(&run, place);
-                            continue;
-                        }
-                        let (to, own) = at(&run, place);
-                        // SAFETY: as for assignments; `own` may be `to` itself.
-                        unsafe {
-                            let from = Rows {
-                                origin: updates.origin().offset(run.offsets[2]),
-                                row_stride: steps[2],
-                                stride: run.strides[2],
-                            };
-                            let own = include_self.then_some((own, run.strides[1]));
-                            reduce_run::<T, R>((to, run.strides[0]), own, from, members, run.len);
-                        }
+                    let (to, own) = at(run, place);
+                    // SAFETY: as for assignments; `own` may be `to` itself.
+                    unsafe {
+                        let from = Rows {
+                            origin: updates.origin().offset(run.offsets[2]),
+                            row_stride: steps[2],
+                            stride: run.strides[2],
+                        };
+                        let own = include_self.then_some((own, run.strides[1]));
+                        reduce_run((to, run.strides[0]), own, from, members, run.len);
                     }
-                });
+                }
             });
         }
     }
@@ -146,25 +151,25 @@ pub(super) fn evenly(count: usize) -> impl Fn(usize, usize) -> usize {
 /// enough work for them, at `cost` bytes per element.
 pub(super) fn each_row<const N: usize>(
     rows: &Walk<N>,
-    cut: &(impl Fn(usize, usize) -> usize + Sync),
+    cut: &(dyn Fn(usize, usize) -> usize + Sync),
     size: usize,
     cost: usize,
     columns: usize,
     visit: impl Fn(Run<N>, usize) + Sync,
 ) {
-    each_part(rows, cut, size, cost, columns, |run, part| {
-        part.for_each(|number| visit(run, number))
+    each_part(rows, cut, size, cost, columns, &|run, part| {
+        part.for_each(|number| visit(*run, number))
     });
 }
 
-/// [`each_row`] that calls `visit` with ranges of numbers.
+/// [`each_row`] that calls `visit` with ranges of numbers. It is compiled once for each N.
 fn each_part<const N: usize>(
     rows: &Walk<N>,
-    cut: &(impl Fn(usize, usize) -> usize + Sync),
+    cut: &(dyn Fn(usize, usize) -> usize + Sync),
     size: usize,
     cost: usize,
     columns: usize,
-    visit: impl Fn(Run<N>, Range<usize>) + Sync,
+    visit: &(dyn Fn(&Run<N>, Range<usize>) + Sync),
 ) {
     let count = cut(1, 1);
     if rows.len() == 0 || count == 0 {
@@ -183,7 +188,7 @@ fn each_part<const N: usize>(
         let numbers: Range<usize> = cut(part, parts)..cut(part + 1, parts);
         let start = (run / blocks) * run_len + (run % blocks) * block;
         let end = (start + block).min((run / blocks + 1) * run_len);
-        rows.runs(start..end, |run| visit(run, numbers.clone()));
+        rows.runs(start..end, |run| visit(&run, numbers.clone()));
     };
     let items = runs * parts;
     if wanted <= 1 {

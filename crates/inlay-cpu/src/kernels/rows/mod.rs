@@ -19,7 +19,7 @@ use super::elements::gather_lanes;
 use super::groups::is_dense;
 use super::listing::{IndexReader, MOST_PLACES};
 use super::positions::Positions;
-use super::reducer::{dispatch_reduce, prefetch_far, rows_ahead};
+use super::reducer::{is_in_place, prefetch_far, rows_ahead};
 use crate::number::dispatch_width;
 use crate::threads;
 use crate::tuning::{CACHED, NOTED, SHORT_ROW};
@@ -312,9 +312,7 @@ impl<'a> RowScatter<'a> {
             Combine::Assign => true,
             Combine::Reduce { reduce, include_self } => {
                 let notes = !include_self || reduce == Reduce::Mean;
-                let in_place = dispatch_reduce!(reduce, self.dst.dtype(), (T, R) => {
-                    <R as super::reducer::Reducer<T>>::IN_PLACE
-                });
+                let in_place = is_in_place(reduce, self.dst.dtype());
                 // Counts are `u32`.
                 let noted = places / NOTED.get() <= entries && entries < u32::MAX as usize;
                 in_place && (noted || !notes)

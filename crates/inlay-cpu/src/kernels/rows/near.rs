@@ -58,7 +58,7 @@ impl<'a> Near<'a> {
     }
 
     /// Returns whether [`Near::reduce`] supports a run.
-    pub(super) fn fits<T: Copy, R: Reducer<T>>(&self, run: &Run<3>) -> bool {
+    fn fits<T: Copy, R: Reducer<T>>(&self, run: &Run<3>) -> bool {
         let near = |n: usize| run.strides[n] == size_of::<T>() as isize;
         // Old values that are not used may have any stride. In a gradient they are one zero that is
         // broadcast.
@@ -74,13 +74,13 @@ impl<'a> Near<'a> {
     /// The run lies inside of the rows, and [`Near::fits`] returns true for it.
     /// `RowScatter::expect_sound` has checked the call, the groups are those of its entries, and no
     /// other thread has their places in this run.
-    pub(super) unsafe fn reduce<T: Copy, R: Reducer<T>>(
+    unsafe fn reduce<T: Copy, R: Reducer<T>>(
         &self,
         run: &Run<3>,
         groups: Range<usize>,
-        keep: impl Fn(usize),
+        keep: &dyn Fn(usize),
     ) {
-        let work = RowReduction::<T, R, _> { near: self, run, groups, keep, types: PhantomData };
+        let work = RowReduction::<T, R> { near: self, run, groups, keep, types: PhantomData };
         // SAFETY: the caller's promise.
         unsafe { arch::dispatch(work) };
         stream::fence();
@@ -96,7 +96,7 @@ impl<'a> Near<'a> {
         simd: impl Simd,
         run: &Run<3>,
         groups: Range<usize>,
-        keep: impl Fn(usize),
+        keep: &dyn Fn(usize),
     ) {
         // Local copies, which the compiler can keep in registers.
         let Near { call, steps, order, ends, named, include_self, streams } = *self;
@@ -152,34 +152,60 @@ impl<'a> Near<'a> {
     }
 }
 
+/// Returns whether so many accumulators fit into `bytes`.
+const fn fills<A>(lanes: usize, bytes: usize) -> bool {
+    lanes * size_of::<A>() <= bytes
+}
+
+/// [`Near::fits`] and [`Near::reduce`] of one reduction.
+#[derive(Clone, Copy)]
+pub(super) struct NearReduction<'a> {
+    pub(super) fits: fn(&Near<'a>, &Run<3>) -> bool,
+    pub(super) reduce: unsafe fn(&Near<'a>, &Run<3>, Range<usize>, &dyn Fn(usize)),
+}
+
+impl NearReduction<'_> {
+    /// Returns `None` for means of wide integers. Their accumulators fit into no register, so the
+    /// loop would not be faster.
+    pub(super) fn of<T: Copy, R: Reducer<T>>() -> Option<Self> {
+        if const { size_of::<R::Acc>() > 8 && size_of::<R::Acc>() > size_of::<T>() } {
+            None
+        } else {
+            Some(NearReduction { fits: Near::fits::<T, R>, reduce: Near::reduce::<T, R> })
+        }
+    }
+}
+
 /// [`Near::reduce`] as a loop that is compiled per level.
-struct RowReduction<'a, T, R, K> {
+struct RowReduction<'a, T, R> {
     near: &'a Near<'a>,
     run: &'a Run<3>,
     groups: Range<usize>,
-    keep: K,
+    keep: &'a dyn Fn(usize),
     types: PhantomData<(T, R)>,
 }
 
-impl<T: Copy, R: Reducer<T>, K: Fn(usize)> Loop for RowReduction<'_, T, R, K> {
+impl<T: Copy, R: Reducer<T>> Loop for RowReduction<'_, T, R> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self, simd: S) {
         let RowReduction { near, run, groups, keep, .. } = self;
-        let fits = |lanes: usize| {
-            run.len.is_multiple_of(lanes) && lanes * size_of::<R::Acc>() <= S::ACCUMULATORS
-        };
+        // Accumulators use half of the vector registers if the run is long enough. What is decided
+        // by types is decided in `const` blocks, so that the other loops are not compiled.
+        let longer = |lanes: usize| run.len.is_multiple_of(lanes);
         // SAFETY: the caller's promise.
         unsafe {
-            // Accumulators use half of the vector registers if the run is long enough.
-            if size_of::<R::Acc>() <= 4 && fits(64) {
-                near.reduce_by::<T, R, 64>(simd, run, groups, keep);
-            } else if size_of::<R::Acc>() == 8 && fits(32) {
-                near.reduce_by::<T, R, 32>(simd, run, groups, keep);
-            } else {
-                near.reduce_by::<T, R, LEAST>(simd, run, groups, keep);
+            if const { fills::<R::Acc>(64, S::ACCUMULATORS) } {
+                if longer(64) {
+                    return near.reduce_by::<T, R, 64>(simd, run, groups, keep);
+                }
+            } else if const { size_of::<R::Acc>() == 8 && fills::<R::Acc>(32, S::ACCUMULATORS) } {
+                if longer(32) {
+                    return near.reduce_by::<T, R, 32>(simd, run, groups, keep);
+                }
             }
+            near.reduce_by::<T, R, LEAST>(simd, run, groups, keep);
         }
     }
 }
