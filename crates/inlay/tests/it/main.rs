@@ -6,8 +6,11 @@ mod cases;
 mod gpu;
 mod gradients;
 mod graph;
+mod jit;
 mod junk;
 mod memory;
+#[cfg(not(feature = "gpu"))]
+mod no_gpu;
 mod properties;
 mod support;
 mod sweep;
