@@ -1,8 +1,9 @@
 //! The error type: typed fields, and a message that a user can act on.
 
 use std::fmt;
+use std::path::PathBuf;
 
-use crate::{DType, Dim};
+use crate::{Cause, DType, Dim};
 
 /// The result of every call that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -10,11 +11,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The category of an error, named after Python's exceptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
+#[non_exhaustive]
 pub enum ErrorKind {
     Type,
     Value,
     Index,
     Runtime,
+    Memory,
+    Os,
 }
 
 /// A shape as messages print it: `[2, ?, 3]`.
@@ -25,6 +29,11 @@ impl ShapeText {
     /// Takes known or symbolic sizes.
     pub fn of<D: Copy + Into<Dim>>(shape: &[D]) -> Self {
         ShapeText(shape.iter().map(|&dim| dim.into()).collect())
+    }
+
+    /// The sizes.
+    pub fn dims(&self) -> &[Dim] {
+        &self.0
     }
 }
 
@@ -106,6 +115,8 @@ pub enum Error {
     SelfOverlap { op: &'static str, arg: &'static str },
     #[error("out of memory: could not allocate {bytes} bytes")]
     OutOfMemory { bytes: usize },
+    #[error("a tensor of {bytes} bytes is too large for {device}: its limit is {limit} bytes")]
+    DeviceLimit { device: String, bytes: usize, limit: u64 },
     #[error("{what} lies outside of the {len} bytes of its memory")]
     OutOfBounds { what: &'static str, len: usize },
 
@@ -130,7 +141,10 @@ pub enum Error {
     Device { reason: String },
 
     // Gradients
-    #[error("{op}: {arg} is a leaf that wants a gradient and can't be written in place")]
+    #[error(
+        "{op}: {arg} is a leaf that wants a gradient and can't be written in place while gradients \
+         are recorded: write it under no_grad, or use the operation that returns a new tensor"
+    )]
     InPlaceLeaf { op: &'static str, arg: &'static str },
     #[error(
         "{op}: {arg} is a view, and a gradient is wanted: write to the tensor itself, as in \
@@ -148,7 +162,7 @@ pub enum Error {
     )]
     GraphFreed { op: &'static str },
     #[error("backward: a hook failed: {text}")]
-    Hook { text: String },
+    Hook { text: String, source: Option<Cause> },
 
     // Programs
     #[error(
@@ -170,12 +184,25 @@ pub enum Error {
     Captured { op: &'static str },
     #[error("{op}: axis {axis} of {arg} must have a size that is known when the program is built")]
     OpenSize { op: &'static str, arg: &'static str, axis: usize },
+    #[error(
+        "jit: the function reads a size that depends on values, which is known only when the \
+         program runs; use where or a masked operation, or call the function without jit"
+    )]
+    LateSize,
     #[error("{error} (at {node})")]
-    AtNode { node: String, error: Box<Error> },
+    AtNode {
+        node: String,
+        #[source]
+        error: Cause<Error>,
+    },
     #[error("run: {arg} {name:?} {problem}")]
     Feed { arg: &'static str, name: String, problem: String },
+    #[error("run: feed {name:?} has dtype {got}, expected {expected}")]
+    FeedDType { name: String, got: DType, expected: DType },
     #[error("{op}: {problem}")]
     File { op: &'static str, problem: String },
+    #[error("{op}: {}: {source}", path.display())]
+    Io { op: &'static str, path: PathBuf, source: Cause<std::io::Error> },
 }
 
 fn at_text(position: &[usize]) -> String {
@@ -183,13 +210,21 @@ fn at_text(position: &[usize]) -> String {
 }
 
 impl Error {
+    /// Returns the error of a hook that failed for a reason of its own, which becomes the
+    /// [`source`](std::error::Error::source).
+    ///
+    /// ```
+    /// # use inlay_core::Error;
+    /// let error = Error::hook("not a number".parse::<f32>().unwrap_err());
+    /// assert_eq!(error.to_string(), "backward: a hook failed: invalid float literal");
+    /// ```
+    pub fn hook(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Error::Hook { text: cause.to_string(), source: Some(cause.into()) }
+    }
+
     /// Whether the error says that a program must know a size that is open.
     pub fn is_open_size(&self) -> bool {
-        match self {
-            Error::OpenSize { .. } => true,
-            Error::AtNode { error, .. } => error.is_open_size(),
-            _ => false,
-        }
+        matches!(self.root(), Error::OpenSize { .. })
     }
 
     /// The Python exception that this error becomes.
@@ -201,6 +236,7 @@ impl Error {
             | Undefined { .. }
             | Scalar { .. }
             | Unsupported { .. }
+            | FeedDType { .. }
             | NotOnCpu { .. } => ErrorKind::Type,
             DeviceMismatch { .. } => ErrorKind::Value,
             NoDevice { .. } | DeviceLost { .. } | Device { .. } => ErrorKind::Runtime,
@@ -215,11 +251,14 @@ impl Error {
             | TooLarge { .. }
             | ReadOnly { .. }
             | SelfOverlap { .. } => ErrorKind::Value,
-            OpenSize { .. } | Feed { .. } | File { .. } | OtherProgram { .. } => ErrorKind::Value,
+            OpenSize { .. } | LateSize | Feed { .. } | File { .. } | OtherProgram { .. } => {
+                ErrorKind::Value
+            }
             AtNode { error, .. } => error.kind(),
             Index { .. } | Axis { .. } | TooManyIndices { .. } => ErrorKind::Index,
-            OutOfMemory { .. }
-            | OutOfBounds { .. }
+            OutOfMemory { .. } | DeviceLimit { .. } => ErrorKind::Memory,
+            Io { .. } => ErrorKind::Os,
+            OutOfBounds { .. }
             | InPlaceLeaf { .. }
             | InPlaceView { .. }
             | StaleView { .. }
@@ -252,5 +291,29 @@ mod tests {
         let text = "is 7, out of range for axis 0 of size 3";
         assert_eq!(at(vec![1]).to_string(), format!("scatter: index[1] {text}"));
         assert_eq!(at(vec![]).to_string(), format!("scatter: index {text}"));
+    }
+
+    #[test]
+    fn the_source_of_an_error_can_be_downcast() {
+        use std::error::Error as _;
+        use std::io;
+
+        let rank = Error::Rank { op: "scatter", arg: "index", got: 2, expected: "1" };
+        let located = Error::AtNode { node: "model.rs:3".into(), error: rank.clone().into() };
+        let source = located.source().and_then(|source| source.downcast_ref::<Error>());
+        assert_eq!(source, Some(&rank));
+        assert_eq!((located.op(), located.argument()), (Some("scatter"), Some("index")));
+        assert_eq!((located.root(), located.kind()), (&rank, ErrorKind::Value));
+
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        let io = Error::Io { op: "load", path: "a.inlay".into(), source: missing.into() };
+        let source = io.source().and_then(|source| source.downcast_ref::<io::Error>());
+        assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::NotFound));
+        assert_eq!(io.to_string(), "load: a.inlay: entity not found");
+        assert_eq!(io, io.clone());
+
+        let hook = Error::hook(io::Error::other("nan"));
+        assert!(hook.source().is_some_and(|source| source.is::<io::Error>()));
+        assert_eq!(hook.to_string(), "backward: a hook failed: nan");
     }
 }

@@ -3,6 +3,8 @@
 //! Nothing here accesses memory. The devices and the operations are built on these types.
 #![forbid(unsafe_code)]
 
+mod blame;
+mod cause;
 mod dim;
 mod dtype;
 mod error;
@@ -13,6 +15,7 @@ mod tree;
 mod version;
 mod words;
 
+pub use cause::Cause;
 pub use dim::{Dim, Symbol};
 pub use dtype::{DType, Kind};
 pub use error::{Error, ErrorKind, Result, ShapeText};

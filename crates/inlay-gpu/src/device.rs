@@ -92,15 +92,23 @@ fn features(adapter: &wgpu::Adapter) -> wgpu::Features {
     }
 }
 
-/// Returns the adapters whose name contains the value of [`NAME`]: discrete GPUs first, software
-/// devices last.
-fn adapters_in_order() -> Vec<wgpu::Adapter> {
+/// Returns the part of a device's name that [`NAME`] asks for. An empty part is in every name.
+fn wanted_name() -> String {
+    std::env::var(NAME).unwrap_or_default()
+}
+
+/// Returns all adapters of the system.
+fn all_adapters() -> Vec<wgpu::Adapter> {
     let mut wanted = wgpu::InstanceDescriptor::new_without_display_handle();
     wanted.backends = wgpu::Backends::PRIMARY;
     wanted.flags = wgpu::InstanceFlags::empty();
     let instance = wgpu::Instance::new(wanted);
-    let mut found = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::PRIMARY));
-    let name = std::env::var(NAME).unwrap_or_default().to_lowercase();
+    pollster::block_on(instance.enumerate_adapters(wgpu::Backends::PRIMARY))
+}
+
+/// Returns those of `found` whose name contains `name`: discrete GPUs first, software devices last.
+fn in_order(mut found: Vec<wgpu::Adapter>, name: &str) -> Vec<wgpu::Adapter> {
+    let name = name.to_lowercase();
     found.retain(|adapter| adapter.get_info().name.to_lowercase().contains(&name));
     found.sort_by_key(|adapter| match adapter.get_info().device_type {
         wgpu::DeviceType::DiscreteGpu => 0,
@@ -114,15 +122,23 @@ fn adapters_in_order() -> Vec<wgpu::Adapter> {
 
 /// Returns the devices of the system. Inlay uses the first one.
 pub fn adapters() -> Vec<Adapter> {
-    adapters_in_order().iter().map(Adapter::of).collect()
+    in_order(all_adapters(), &wanted_name()).iter().map(Adapter::of).collect()
 }
 
 impl Gpu {
     fn open() -> Result<Self> {
         let missing = |reason: String| Error::NoDevice { reason };
-        let adapters = adapters_in_order();
+        let (found, name) = (all_adapters(), wanted_name());
+        let names: Vec<String> = found.iter().map(|adapter| adapter.get_info().name).collect();
+        let adapters = in_order(found, &name);
         let Some(adapter) = adapters.first() else {
-            return Err(missing(format!("none was found; {INSTALL}")));
+            return Err(missing(match names.is_empty() {
+                true => format!("none was found; {INSTALL}"),
+                false => format!(
+                    "{NAME} is {name:?}, which is in no name of a device: there is {}",
+                    quoted(&names)
+                ),
+            }));
         };
         let limits = adapter.limits();
         let wanted = wgpu::DeviceDescriptor {
@@ -176,6 +192,12 @@ impl Gpu {
         Ok(())
     }
 
+    /// The error of a buffer of `bytes` that exceeds the limit of the device.
+    pub(crate) fn too_large(&self, bytes: usize) -> Error {
+        let (device, limit) = (self.adapter.name.clone(), self.limits.max_buffer_size);
+        Error::DeviceLimit { device, bytes, limit }
+    }
+
     /// Marks the device as lost.
     pub(crate) fn lose(&self) {
         self.lost.store(true, Ordering::Release);
@@ -216,6 +238,11 @@ impl Gpu {
         self.device.destroy();
         self.lose();
     }
+}
+
+/// Returns a text such as `"first", "second"`.
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }
 
 static CURRENT: Mutex<Option<Arc<Gpu>>> = Mutex::new(None);

@@ -108,7 +108,7 @@ impl Pool {
         let most = gpu.limits.max_buffer_size / 16 * 16;
         let size = size.min(most);
         if size < len as u64 {
-            return Err(Error::OutOfMemory { bytes: len });
+            return Err(gpu.too_large(len));
         }
         self.made.fetch_add(1, Ordering::Relaxed);
         let wanted =
@@ -176,7 +176,7 @@ impl Buffer {
     /// Makes a buffer of `len` bytes on the device of the process. The bytes have undefined values.
     ///
     /// # Errors
-    /// There is no device, or it has not enough memory.
+    /// There is no device, it has not enough memory, or its buffers have a lower limit.
     pub fn new(len: usize) -> Result<Self> {
         Buffer::on(&current()?, len)
     }
@@ -184,7 +184,7 @@ impl Buffer {
     /// Like [`Buffer::new`], on a given device.
     pub(crate) fn on(gpu: &Arc<Gpu>, len: usize) -> Result<Self> {
         if len as u64 > gpu.limits.max_buffer_size {
-            return Err(Error::OutOfMemory { bytes: len });
+            return Err(gpu.too_large(len));
         }
         let raw = match batch::reuse(gpu, size_of(len)) {
             Some(raw) => raw,

@@ -135,13 +135,16 @@ fn a_scope_that_fails_submits_nothing() {
 }
 
 #[test]
-fn what_does_not_fit_is_out_of_memory() {
+fn what_does_not_fit_names_the_limit_and_the_size() {
     let _turn = turn();
-    let most = current().expect("a device").adapter().max_buffer as usize;
-    let failed = Buffer::new(most + 1).map(drop);
-    assert_eq!(failed, Err(Error::OutOfMemory { bytes: most + 1 }));
-    let failed = Buffer::new(usize::MAX).map(drop);
-    assert_eq!(failed, Err(Error::OutOfMemory { bytes: usize::MAX }));
+    let adapter = current().expect("a device").adapter().clone();
+    let (device, limit) = (adapter.name, adapter.max_buffer);
+    for bytes in [limit as usize + 1, usize::MAX] {
+        let failed = Buffer::new(bytes).map(drop).expect_err("too large");
+        assert_eq!(failed, Error::DeviceLimit { device: device.clone(), bytes, limit });
+        let text = failed.to_string();
+        assert!(text.contains(&bytes.to_string()) && text.contains(&limit.to_string()), "{text}");
+    }
     // The device is still usable.
     assert_eq!(read(&words(&[4])).expect("a successful read"), [4]);
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use inlay_core::{DType, Dim, Dims, Error, Result, expect_shape};
+use inlay_core::{DType, Dim, Dims, Error, Result, ShapeText, expect_shape};
 
 use smallvec::SmallVec;
 
@@ -360,7 +360,8 @@ impl Tensor {
                 }
             };
             if grad.is_none() && !options.allow_unused {
-                let got = format!("one of shape {:?} that no output depends on", input.shape());
+                let shape = ShapeText::of(&input.dims());
+                let got = format!("one of shape {shape} that no output depends on");
                 let expected = "inputs of the outputs; or pass allow_unused".into();
                 return Err(Error::Argument { op, arg: "inputs", got, expected });
             }

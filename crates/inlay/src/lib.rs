@@ -63,7 +63,8 @@ pub use device::{
 pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, jit};
 pub use half::{bf16, f16};
 pub use inlay_core::{
-    DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, Slice, Symbol,
+    Cause, DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, ShapeText,
+    Slice, Symbol,
 };
 pub use inlay_cpu::memory::{
     Stats as MemoryStats, empty_cache, set_cache_limit, stats as memory_stats,

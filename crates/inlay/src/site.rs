@@ -85,7 +85,7 @@ impl Site {
     /// Adds the name and the line, if known, to the error of a node.
     pub(crate) fn locate(&self, error: Error) -> Error {
         match self.text() {
-            Some(node) => Error::AtNode { node, error: Box::new(error) },
+            Some(node) => Error::AtNode { node, error: error.into() },
             None => error,
         }
     }

@@ -8,7 +8,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
-use inlay_core::{Dim, Error, Layout, Meta, Result, Symbol};
+use inlay_core::{Dim, Error, Layout, Meta, Result, Shape, Symbol};
 use smallvec::SmallVec;
 
 use crate::Tensor;
@@ -33,6 +33,13 @@ pub(crate) trait Recorder: Send + Sync {
 
     /// Adds the name and the line of a call, if known, to its error.
     fn locate(&self, error: Error, caller: &Location<'_>) -> Error;
+
+    /// While a function is traced for a call: the sizes of `shape` in that call. `None` if no size
+    /// is open.
+    fn sizes_in_call(&self, shape: &[Dim]) -> Option<Shape>;
+
+    /// Notes that the traced function has read an open size.
+    fn note_size_read(&self);
 }
 
 /// A handle to a program.
@@ -69,6 +76,8 @@ pub(crate) struct Symbolic {
     now: Arc<Now>,
     /// For a view: the handle that it was taken from, and the version of that handle then.
     base: Option<(Arc<Now>, u64)>,
+    /// While a function is traced with open sizes: the sizes that it gets to see.
+    seen: Option<Layout>,
 }
 
 /// The current value of a handle. A write in place gives the handle another value.
@@ -94,7 +103,8 @@ impl Symbolic {
             Some((base, version)) => (Arc::clone(base), *version),
             None => (Arc::clone(&of.now), of.now.version()),
         });
-        Symbolic { program: Arc::clone(program), meta, now: Now::new(id), base }
+        let seen = program.sizes_in_call(&meta.shape).map(|sizes| without_memory(&sizes));
+        Symbolic { program: Arc::clone(program), meta, now: Now::new(id), base, seen }
     }
 
     /// Returns a new handle to the current value.
@@ -135,12 +145,25 @@ impl Symbolic {
         self.now.version.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// Returns the layout that a traced function sees if a size is open, and notes that it was
+    /// read. `None` outside of traces and if all sizes are known.
+    pub(crate) fn read_layout(&self) -> Option<&Layout> {
+        let seen = self.seen.as_ref()?;
+        self.program.note_size_read();
+        Some(seen)
+    }
+
     /// Returns an array of these sizes without memory. It must not be read.
     pub(crate) fn stand_in(&self) -> Array {
         let size = |dim: &Dim| dim.known().unwrap_or(Tensor::UNKNOWN);
-        let shape: SmallVec<[usize; 6]> = self.meta.shape.iter().map(size).collect();
-        let strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, shape.len());
-        let layout = Layout::over(&shape, &strides, 0);
+        let shape: Shape = self.meta.shape.iter().map(size).collect();
+        let layout = without_memory(&shape);
         Array { buffer: Buffer::nothing(), layout, dtype: self.meta.dtype }
     }
+}
+
+/// Returns a layout for sizes only.
+fn without_memory(shape: &[usize]) -> Layout {
+    let strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, shape.len());
+    Layout::over(shape, &strides, 0)
 }

@@ -157,7 +157,7 @@ impl Tensor {
             Some(symbolic) => *to = symbolic.meta().clone(),
             None => {
                 to.dtype = self.dtype();
-                let sizes = self.shape();
+                let sizes = self.array().shape();
                 to.shape = collect(sizes.len(), Dim::Known(0), |k| Dim::Known(sizes[k]));
             }
         }
@@ -192,18 +192,24 @@ impl Tensor {
         self.array().dtype
     }
 
-    /// The entry of [`Tensor::shape`] for a size that is not known yet.
+    /// The entry of [`Tensor::shape`] for a size that is not known yet, in a
+    /// [`Program`](crate::Program) that is built by hand. Inside of [`jit`](crate::jit), a function
+    /// sees the sizes of its arguments.
     pub const UNKNOWN: usize = usize::MAX;
 
-    /// The sizes. A symbolic tensor has [`Tensor::UNKNOWN`] for a size that is not known yet;
-    /// [`Tensor::meta`] has its symbol.
+    /// The sizes. A symbolic tensor of a program has [`Tensor::UNKNOWN`] for a size that is not
+    /// known yet; [`Tensor::meta`] has its symbol.
+    ///
+    /// Inside of [`jit`](crate::jit), these are the sizes of the current call. A function that
+    /// reads them is traced again for other sizes.
     pub fn shape(&self) -> &[usize] {
-        self.array().shape()
+        self.layout().shape()
     }
 
     /// The shape, the strides in bytes, and the offset of the first element in bytes.
     pub fn layout(&self) -> &Layout {
-        &self.array().layout
+        let read = self.symbolic().and_then(Symbolic::read_layout);
+        read.unwrap_or(&self.array().layout)
     }
 
     /// The number of dimensions.
@@ -211,9 +217,9 @@ impl Tensor {
         self.array().layout.rank()
     }
 
-    /// The number of elements.
+    /// The number of elements. For a symbolic tensor, see [`Tensor::shape`].
     pub fn numel(&self) -> usize {
-        self.array().layout.numel()
+        self.layout().numel()
     }
 
     /// Whether the elements are contiguous in row-major order.

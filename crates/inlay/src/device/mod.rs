@@ -119,6 +119,8 @@ pub(crate) fn to_device(op: &'static str, array: &Array, device: Device) -> Resu
         (Device::Cpu, Device::Gpu) => gpu::upload(op, array),
         #[cfg(feature = "gpu")]
         (Device::Gpu, Device::Cpu) => gpu::download(op, array),
+        #[cfg(not(feature = "gpu"))]
+        (_, Device::Gpu) => Err(not_built()),
         _ => to_contiguous(op, array),
     }
 }

@@ -79,7 +79,11 @@ impl Plan {
         let mut metas: Vec<Meta> = self.values.iter().map(|value| value.meta.clone()).collect();
         for (feed, meta) in self.feeds.iter().zip(feeds) {
             let declared = &self.values[feed.value].meta;
-            if meta.dtype != declared.dtype || !may_equal(&meta.shape, &declared.shape) {
+            if meta.dtype != declared.dtype {
+                let (name, got, expected) = (feed.name.clone(), meta.dtype, declared.dtype);
+                return Err(Error::FeedDType { name, got, expected });
+            }
+            if !may_equal(&meta.shape, &declared.shape) {
                 let (want, got) = (text(declared), text(meta));
                 let problem = format!("is {got}, expected {want}");
                 return Err(Error::Feed { arg: "feed", name: feed.name.clone(), problem });

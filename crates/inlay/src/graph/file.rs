@@ -62,6 +62,10 @@ fn damaged(problem: impl Into<String>) -> Error {
     Error::File { op: "load", problem: problem.into() }
 }
 
+fn io_error(op: &'static str, path: &Path, error: std::io::Error) -> Error {
+    Error::Io { op, path: path.into(), source: error.into() }
+}
+
 impl Program {
     /// Returns the program as bytes: its inputs, and the nodes that its outputs need. See
     /// [`Program::set_outputs`].
@@ -136,10 +140,7 @@ impl Program {
     /// The errors of [`Program::to_bytes`] and of the file system.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let (path, bytes) = (path.as_ref(), self.to_bytes()?);
-        std::fs::write(path, bytes).map_err(|error| Error::File {
-            op: "save",
-            problem: format!("{}: {error}", path.display()),
-        })
+        std::fs::write(path, bytes).map_err(|error| io_error("save", path, error))
     }
 
     /// Reads a program from a file.
@@ -148,8 +149,7 @@ impl Program {
     /// The errors of [`Program::from_bytes`] and of the file system.
     pub fn load(path: impl AsRef<Path>) -> Result<Program> {
         let path = path.as_ref();
-        let bytes =
-            std::fs::read(path).map_err(|error| damaged(format!("{}: {error}", path.display())))?;
+        let bytes = std::fs::read(path).map_err(|error| io_error("load", path, error))?;
         Program::from_bytes(&bytes)
     }
 }

@@ -43,6 +43,24 @@ impl Trace {
         Ok((program, inputs))
     }
 
+    /// Like [`Trace::start`], for a function that may read sizes by [`Tensor::shape`]: it sees
+    /// those of `args`. [`Program::size_was_read`] says whether it did.
+    fn start_call(args: &[&Tensor], open: bool) -> Result<(Program, Vec<Tensor>)> {
+        let program = Program::of_call();
+        let input = |(at, arg): (usize, &&Tensor)| {
+            let (name, shape) = (format!("{ARGUMENT}{at}"), arg.shape());
+            match open {
+                true => program.open_input(&name, shape, arg.dtype()),
+                false => {
+                    let shape: Vec<_> = shape.iter().copied().map(Some).collect();
+                    program.data(&name, &shape, arg.dtype())
+                }
+            }
+        };
+        let inputs = args.iter().enumerate().map(input).collect::<Result<_>>()?;
+        Ok((program, inputs))
+    }
+
     /// Returns the trace of a function that returned `results` for the inputs of `program`. With
     /// `donate`, calls may write into the memory of their arguments.
     ///
@@ -80,6 +98,7 @@ impl fmt::Debug for Trace {
 /// makes it.
 pub struct Jit<F> {
     function: F,
+    donate: bool,
     traces: Traces<Kinds, Trace>,
 }
 
@@ -92,7 +111,10 @@ impl<F> fmt::Debug for Jit<F> {
 /// Makes a function of tensors run as a program. The function is called once with symbolic tensors
 /// for each set of dtypes and ranks. What it did is planned, and later calls run the plan.
 ///
-/// If an operation needs a size that is open, the function is traced for each set of sizes. At most
+/// Sizes are open during the trace. If the function reads one ([`Tensor::shape`]), or calls an
+/// operation that needs one, it is traced again for each set of sizes, with the sizes known. So the
+/// function may be called twice for one call, and should have no side effects. A size that depends
+/// on values ([`Tensor::masked_select`]) can't be read. [`Tensor::rank`] is always known. At most
 /// 256 traces are kept.
 ///
 /// ```
@@ -106,10 +128,40 @@ impl<F> fmt::Debug for Jit<F> {
 /// let index = Tensor::from_slice(&[0i64, 0], &[2])?;
 /// let results = total.call(&[&x, &index, &x])?;
 /// assert_eq!(results[0].to_vec::<f32>()?, [3.0, 2.0]);
+/// print!("{}", total.explain());
 /// # Ok::<(), inlay::Error>(())
 /// ```
 pub fn jit<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>>(function: F) -> Jit<F> {
-    Jit { function, traces: Traces::default() }
+    Jit { function, donate: false, traces: Traces::default() }
+}
+
+impl<F> Jit<F> {
+    /// Sets whether calls may write into the memory of their arguments at its last use, even if the
+    /// call then fails. The default is false.
+    ///
+    /// ```
+    /// # use inlay::{SliceScatter, Slice, Tensor, jit};
+    /// let write = jit(|args: &[Tensor]| {
+    ///     Ok(vec![args[0].slice_scatter(&args[1], &SliceScatter::new(0, Slice::new(0, 1, 1)))?])
+    /// })
+    /// .donate(true);
+    /// let (x, y) = (Tensor::from_slice(&[1, 2], &[2])?, Tensor::from_slice(&[7], &[1])?);
+    /// assert_eq!(write.call(&[&x, &y])?[0].data_ptr(), x.data_ptr());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    #[must_use]
+    pub fn donate(self, donate: bool) -> Self {
+        // A trace is planned for either setting.
+        Jit { donate, traces: Traces::default(), ..self }
+    }
+
+    /// Returns the plans of all traces as text: the steps, which of them write in place, the copies
+    /// saved and the peak memory.
+    pub fn explain(&self) -> String {
+        let plans = self.traces.all();
+        let plans: Vec<String> = plans.iter().map(|trace| trace.plan().to_string()).collect();
+        plans.join("\n")
+    }
 }
 
 impl<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>> Jit<F> {
@@ -130,9 +182,15 @@ impl<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>> Jit<F> {
         let kinds: Kinds = args.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
         let sizes = || args.iter().map(|arg| arg.shape().to_vec()).collect();
         let trace = |sizes: Option<&Sizes>| {
-            let (program, inputs) = Trace::start(&kinds, sizes)?;
-            Trace::finish(&program, &(self.function)(&inputs)?, false)
+            let (program, inputs) = Trace::start_call(args, sizes.is_none())?;
+            let results = (self.function)(&inputs);
+            // The results, or the error, depend on the size that was read.
+            if program.size_was_read() {
+                return Err(Error::LateSize);
+            }
+            Trace::finish(&program, &results?, self.donate)
         };
-        self.traces.get_or_trace(&kinds, sizes, trace, Error::is_open_size)?.call(args)
+        let needs_sizes = |error: &Error| error.is_open_size() || *error == Error::LateSize;
+        self.traces.get_or_trace(&kinds, sizes, trace, needs_sizes)?.call(args)
     }
 }

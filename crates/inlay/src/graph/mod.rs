@@ -13,6 +13,7 @@ mod join;
 mod plan;
 mod program;
 mod run;
+mod sizes;
 mod text;
 mod traces;
 

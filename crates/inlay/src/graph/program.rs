@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use inlay_core::{DType, Dim, Error, Meta, Result, Symbol};
+use inlay_core::{DType, Dim, Error, Meta, Result, Shape, Symbol};
 use smallvec::SmallVec;
 
 use super::plan::Plan;
+use super::sizes::CallSizes;
 use crate::array::Array;
 use crate::lock::lock;
 use crate::op::AnyOp;
@@ -43,6 +44,8 @@ struct Shared {
     graph: Mutex<Graph>,
     /// The plans that were requested last.
     plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
+    /// If the program is the trace of a function: the sizes of the call.
+    call: Option<CallSizes>,
 }
 
 impl Drop for Shared {
@@ -153,10 +156,21 @@ impl Program {
 
     pub(super) fn of_graph(graph: Graph) -> Self {
         let symbols: Vec<Symbol> = graph.sizes.keys().copied().collect();
-        let program =
-            Program(Arc::new(Shared { graph: Mutex::new(graph), plans: Mutex::default() }));
+        let (graph, plans) = (Mutex::new(graph), Mutex::default());
+        let program = Program(Arc::new(Shared { graph, plans, call: None }));
         own_sizes(symbols, &program.weak());
         program
+    }
+
+    /// Returns an empty program that traces a function. The function sees the sizes of a call.
+    pub(super) fn of_call() -> Self {
+        let (graph, plans, call) = (Mutex::default(), Mutex::default(), Some(CallSizes::default()));
+        Program(Arc::new(Shared { graph, plans, call }))
+    }
+
+    /// Whether the traced function has read an open size.
+    pub(super) fn size_was_read(&self) -> bool {
+        self.0.call.as_ref().is_some_and(CallSizes::was_read)
     }
 
     /// Adds a node.
@@ -196,9 +210,23 @@ impl Program {
     /// A name that is taken or empty.
     #[track_caller]
     pub fn data(&self, name: &str, shape: &[Option<usize>], dtype: DType) -> Result<Tensor> {
-        let op = "data";
         let dims = shape.iter().map(|size| size.map_or_else(Dim::unknown, Dim::Known));
-        let meta = Meta { dtype, shape: dims.collect() };
+        self.input(name, Meta { dtype, shape: dims.collect() })
+    }
+
+    /// Adds an input with open sizes to the trace of a function. `shape` is that of the argument.
+    pub(super) fn open_input(&self, name: &str, shape: &[usize], dtype: DType) -> Result<Tensor> {
+        let symbols: SmallVec<[Symbol; 4]> = shape.iter().map(|_| Symbol::fresh()).collect();
+        if let Some(call) = &self.0.call {
+            call.learn(symbols.iter().copied().zip(shape.iter().copied()));
+        }
+        let shape = symbols.into_iter().map(Dim::Symbol).collect();
+        self.input(name, Meta { dtype, shape })
+    }
+
+    #[track_caller]
+    fn input(&self, name: &str, meta: Meta) -> Result<Tensor> {
+        let op = "data";
         if name.is_empty() || self.graph().data.contains_key(name) {
             let expected = "a name that is not in use".into();
             return Err(Error::Argument { op, arg: "name", got: format!("{name:?}"), expected });
@@ -286,6 +314,17 @@ impl Program {
         }
     }
 
+    /// If a function is traced, computes the sizes of a new node in the call.
+    fn follow_sizes(&self, id: Id) {
+        let Some(call) = &self.0.call else { return };
+        let graph = self.graph();
+        let (node, defined) = (graph.node(id), graph.defined_by(id));
+        if let (What::Op(op), false) = (&node.what, defined.is_empty()) {
+            let input = |id: &Id| graph.node(*id).meta.clone();
+            call.follow(op, &node.inputs.iter().map(input).collect::<Vec<_>>(), &defined);
+        }
+    }
+
     /// Whether a symbolic tensor stands for a value of this program.
     fn has_recorded(&self, symbolic: &Symbolic) -> bool {
         std::ptr::addr_eq(Arc::as_ptr(symbolic.program()), Arc::as_ptr(&self.0))
@@ -367,12 +406,22 @@ impl Recorder for Shared {
                 }
             }
             drop(graph);
-            program.push(What::Op(op), &ids, meta.clone(), site.clone())
+            let id = program.push(What::Op(op), &ids, meta.clone(), site.clone())?;
+            program.follow_sizes(id);
+            Ok(id)
         };
         make().map_err(|error| site.locate(error))
     }
 
     fn locate(&self, error: Error, caller: &Location<'_>) -> Error {
         Site::now(caller).locate(error)
+    }
+
+    fn sizes_in_call(&self, shape: &[Dim]) -> Option<Shape> {
+        self.call.as_ref()?.of(shape)
+    }
+
+    fn note_size_read(&self) {
+        self.call.iter().for_each(CallSizes::note_read);
     }
 }

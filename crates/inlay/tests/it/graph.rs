@@ -1,10 +1,11 @@
-//! Tests of programs: dropped, merged and constant nodes, in-place writes, and traced functions.
+//! Tests of programs: dropped, merged and constant nodes, in-place writes, and files.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::error::Error as _;
+use std::io;
 
 use inlay::{
-    DType, DiagonalScatter, Error, Item, Program, Reduce, Scatter, Slice, SliceScatter, Tensor,
-    jit, named,
+    DType, DiagonalScatter, Error, ErrorKind, Item, Program, Reduce, Scatter, Slice, SliceScatter,
+    Tensor, named,
 };
 
 use crate::support::{Rng, device::also_on_gpu};
@@ -96,7 +97,7 @@ fn sizes_that_come_with_values_are_checked_then() {
     let fits = run(&[1.0, 2.0], &[true, true]).unwrap();
     assert_eq!(fits[0].to_vec::<f32>().unwrap(), [2.0, 4.0]);
     let text = run(&[1.0, 2.0, 3.0], &[true, true, false]).unwrap_err().to_string();
-    assert_eq!(text, "add: shapes [2] and [3] do not broadcast together (at 'pairs', graph.rs:91)");
+    assert_eq!(text, "add: shapes [2] and [3] do not broadcast together (at 'pairs', graph.rs:92)");
     let text = run(&[1.0, 2.0, 3.0], &[true, true]).unwrap_err().to_string();
     assert!(text.starts_with("masked_select: mask has shape [2]"), "{text}");
 }
@@ -132,57 +133,33 @@ fn a_long_program_is_built_planned_and_dropped() {
 }
 
 #[test]
-fn a_function_is_traced_once_for_dtypes_and_ranks() {
-    let calls = AtomicUsize::new(0);
-    let double = jit(|args: &[Tensor]| {
-        calls.fetch_add(1, Ordering::Relaxed);
-        Ok(vec![args[0].add(&args[0])?])
-    });
-    for size in 0..4 {
-        let x = Tensor::ones(&[size], DType::F32).unwrap();
-        assert_eq!(double.call(&[&x]).unwrap()[0].to_vec::<f32>().unwrap(), vec![2.0; size]);
-    }
-    assert_eq!(calls.load(Ordering::Relaxed), 1);
-    double.call(&[&Tensor::ones(&[2], DType::F64).unwrap()]).unwrap();
-    double.call(&[&Tensor::ones(&[2, 2], DType::F32).unwrap()]).unwrap();
-    assert_eq!(calls.load(Ordering::Relaxed), 3);
-    // If a gradient is recorded, the function itself is called.
-    let x = floats(&[3.0]).with_gradient().unwrap();
-    double.call(&[&x]).unwrap()[0].backward(None, false).unwrap();
-    assert_eq!(x.grad().unwrap().to_vec::<f32>().unwrap(), [2.0]);
+fn the_error_of_a_node_is_the_source_of_the_error_of_the_run() {
+    let program = Program::new();
+    let x = program.data("x", &[None], DType::F32).unwrap();
+    let index = program.data("index", &[None], DType::I64).unwrap();
+    let y = x.scatter(&index, &x, Scatter::overwrite()).unwrap();
+    let far = Tensor::from_slice(&[9i64], &[1]).unwrap();
+    let error = program.run(&[("x", &floats(&[1.0])), ("index", &far)], &[&y]).unwrap_err();
+    let source = error.source().and_then(|source| source.downcast_ref::<Error>()).unwrap();
+    assert!(matches!(source, Error::Index { value: 9, size: 1, .. }), "{source:?}");
+    assert_eq!((error.op(), error.argument()), (Some("scatter"), Some("index")));
+    let text = program.run(&[("x", &far), ("index", &far)], &[&y]).unwrap_err().to_string();
+    assert_eq!(text, "run: feed \"x\" has dtype int64, expected float32");
 }
 
 #[test]
-fn a_function_that_needs_a_size_is_traced_for_each_set_of_sizes() {
-    let calls = AtomicUsize::new(0);
-    // The last size of the index is the number of axes that it names.
-    let add = jit(|args: &[Tensor]| {
-        calls.fetch_add(1, Ordering::Relaxed);
-        Ok(vec![args[0].scatter_nd_add(&args[1], &args[2])?])
-    });
-    let x = Tensor::zeros(&[2, 2], DType::F32).unwrap();
-    let one = Tensor::from_slice(&[1i64, 0], &[1, 2]).unwrap();
-    let two = Tensor::from_slice(&[1i64, 0, 0, 1], &[2, 2]).unwrap();
-    for (index, update, want) in [
-        (&one, floats(&[5.0]), [0.0, 0.0, 5.0, 0.0]),
-        (&two, floats(&[5.0, 6.0]), [0.0, 6.0, 5.0, 0.0]),
-        (&one, floats(&[7.0]), [0.0, 0.0, 7.0, 0.0]),
-    ] {
-        let got = add.call(&[&x, index, &update]).unwrap();
-        assert_eq!(got[0].to_vec::<f32>().unwrap(), want);
-    }
-    // The function was called once with unknown sizes, and once for each of two sets of sizes.
-    assert_eq!(calls.load(Ordering::Relaxed), 3);
-}
-
-#[test]
-fn a_traced_function_has_no_values() {
-    let peek = jit(|args: &[Tensor]| {
-        args[0].to_vec::<f32>()?;
-        Ok(vec![args[0].clone()])
-    });
-    let error = peek.call(&[&floats(&[1.0])]).unwrap_err();
-    assert_eq!(error, Error::Symbolic { op: "to_vec" });
+fn errors_of_the_file_system_are_kept() {
+    let path = std::env::temp_dir().join("inlay-no-such-folder").join("a.inlay");
+    let error = Program::load(&path).unwrap_err();
+    let source = error.source().and_then(|source| source.downcast_ref::<io::Error>()).unwrap();
+    assert_eq!(source.kind(), io::ErrorKind::NotFound);
+    assert_eq!((error.op(), error.kind()), (Some("load"), ErrorKind::Os));
+    let program = Program::new();
+    let x = program.data("x", &[None], DType::F32).unwrap();
+    program.set_outputs(&[("x", &x)]).unwrap();
+    let error = program.save(&path).unwrap_err();
+    assert!(matches!(&error, Error::Io { op: "save", path: at, .. } if *at == path), "{error:?}");
+    assert!(error.to_string().contains("inlay-no-such-folder"), "{error}");
 }
 
 also_on_gpu!(
@@ -192,7 +169,4 @@ also_on_gpu!(
     sizes_that_come_with_values_are_checked_then,
     donated_memory_is_written_unless_two_feeds_share_it,
     a_long_program_is_built_planned_and_dropped,
-    a_function_is_traced_once_for_dtypes_and_ranks,
-    a_function_that_needs_a_size_is_traced_for_each_set_of_sizes,
-    a_traced_function_has_no_values,
 );

@@ -6,9 +6,12 @@ mod cases;
 mod gpu;
 mod gradients;
 mod graph;
+mod jit;
 mod junk;
 mod memory;
 mod pools;
+#[cfg(not(feature = "gpu"))]
+mod no_gpu;
 mod properties;
 mod support;
 mod sweep;
