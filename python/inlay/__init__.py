@@ -12,7 +12,6 @@ from inlay._inlay import (
     Tensor,
     __version__,
     bfloat16,
-    bool,
     complex64,
     complex128,
     devices,
@@ -44,6 +43,7 @@ from inlay._inlay import (
     uint32,
     uint64,
 )
+from inlay._inlay import bool as bool
 from inlay.autograd import no_grad
 from inlay.errors import (
     InlayBufferError,
@@ -53,8 +53,11 @@ from inlay.errors import (
     InlayTypeError,
     InlayValueError,
 )
+from inlay.shapes import Shape
 from inlay.tracing import jit
 
+# Names of built-in functions and types, such as `bool` and `sum`, are not listed, so that
+# `from inlay import *` does not hide those.
 __all__ = [
     "Argument",
     "InlayBufferError",
@@ -64,10 +67,10 @@ __all__ = [
     "InlayTypeError",
     "InlayValueError",
     "Operation",
+    "Shape",
     "Tensor",
     "__version__",
     "bfloat16",
-    "bool",
     "complex64",
     "complex128",
     "devices",
@@ -155,7 +158,6 @@ __all__ += [
     "slice_scatter_",
     "stack",
     "subtract",
-    "sum",
     "take_along_axis",
     "transpose",
     "tril",
