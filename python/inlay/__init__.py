@@ -4,6 +4,7 @@ Every function takes tensors, NumPy arrays, lists and numbers. It returns a `Ten
 arguments is a `Tensor`, and a NumPy array otherwise. `operations` lists the operations on tensors.
 """
 
+import inlay.numpy_protocols  # noqa: F401  (adds NumPy's protocols to `Tensor`)
 from inlay import errors, static
 from inlay._inlay import *  # noqa: F403  (the operations: `_inlay.__all__` lists them)
 from inlay._inlay import (
