@@ -8,6 +8,7 @@ markers. With ``--check`` it writes nothing, and fails if a file is stale.
 
 from __future__ import annotations
 
+import builtins
 import subprocess
 import sys
 from pathlib import Path
@@ -100,9 +101,9 @@ def methods(op: inlay.Operation) -> list[str]:
     return ["    " + function(op, name, "self", "Tensor") for name in names]
 
 
-def exported() -> list[str]:
+def exported(hidden: frozenset[str] = frozenset()) -> list[str]:
     names = [name for op in inlay.operations() for name in (op.name, op.twin) if name]
-    return [f'    "{name}",' for name in names]
+    return [f'    "{name}",' for name in names if name not in hidden]
 
 
 def replaced(text: str, part: str, lines: list[str]) -> str:
@@ -126,12 +127,14 @@ def main() -> int:
         "methods": [line for op in table for line in methods(op)],
         "functions": [line for op in table for line in functions(op)],
     }
+    # `from inlay import *` must not hide built-in functions such as `sum`.
+    package = {"exported": exported(hidden=frozenset(dir(builtins)))}
     stale = []
-    files = {"_inlay.pyi": list(parts), "__init__.py": ["exported"]}
+    files = {"_inlay.pyi": parts, "__init__.py": package}
     for path, wanted in ((PACKAGE / name, wanted) for name, wanted in files.items()):
         old = text = path.read_text(encoding="utf-8")
-        for part in wanted:
-            text = replaced(text, part, parts[part])
+        for part, lines in wanted.items():
+            text = replaced(text, part, lines)
         text = formatted(path, text)
         if text != old:
             stale.append(path.name)

@@ -4,6 +4,7 @@ Every function takes tensors, NumPy arrays, lists and numbers. It returns a `Ten
 arguments is a `Tensor`, and a NumPy array otherwise. `operations` lists the operations on tensors.
 """
 
+import inlay.numpy_protocols  # noqa: F401  (adds NumPy's protocols to `Tensor`)
 from inlay import errors, static
 from inlay._inlay import *  # noqa: F403  (the operations: `_inlay.__all__` lists them)
 from inlay._inlay import (
@@ -12,7 +13,6 @@ from inlay._inlay import (
     Tensor,
     __version__,
     bfloat16,
-    bool,
     complex64,
     complex128,
     devices,
@@ -44,6 +44,7 @@ from inlay._inlay import (
     uint32,
     uint64,
 )
+from inlay._inlay import bool as bool
 from inlay.autograd import no_grad
 from inlay.errors import (
     InlayBufferError,
@@ -53,8 +54,11 @@ from inlay.errors import (
     InlayTypeError,
     InlayValueError,
 )
+from inlay.shapes import Shape
 from inlay.tracing import jit
 
+# Names of built-in functions and types, such as `bool` and `sum`, are not listed, so that
+# `from inlay import *` does not hide those.
 __all__ = [
     "Argument",
     "InlayBufferError",
@@ -64,10 +68,10 @@ __all__ = [
     "InlayTypeError",
     "InlayValueError",
     "Operation",
+    "Shape",
     "Tensor",
     "__version__",
     "bfloat16",
-    "bool",
     "complex64",
     "complex128",
     "devices",
@@ -155,7 +159,6 @@ __all__ += [
     "slice_scatter_",
     "stack",
     "subtract",
-    "sum",
     "take_along_axis",
     "transpose",
     "tril",

@@ -244,12 +244,6 @@ def test_constructors_copy_and_choose_dtypes() -> None:
     assert inlay.to_tensor([1.7, -1.7], dtype="int8").tolist() == [1, -1]
 
 
-def test_arrays_defer_to_tensors() -> None:
-    tensor = inlay.to_tensor([1.0])
-    assert type(tensor).__array_ufunc__ is None
-    assert np.zeros(1).__add__(tensor) is NotImplemented
-
-
 WITHOUT_ML_DTYPES = """
 import sys
 sys.modules["ml_dtypes"] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def test_it_has_stubs(op: inlay.Operation) -> None:
         if name:
             assert f"\ndef {name}(" in STUB
             assert (f"    def {name}(" in STUB) == op.is_method
-            assert name in inlay.__all__
+            assert name in inlay.__all__ or hasattr(builtins, name)
 
 
 def given(case: Case, make: Any) -> dict[str, Any]:
@@ -110,8 +111,18 @@ def test_gradients_go_where_they_are_declared(op: inlay.Operation) -> None:
 
 def test_the_table_is_what_the_module_exports() -> None:
     names = {name for op in OPERATIONS.values() for name in (op.name, op.twin) if name}
-    assert names <= set(inlay.__all__)
+    assert names - set(dir(builtins)) <= set(inlay.__all__)
+    assert all(callable(getattr(inlay, name)) for name in names)
     assert sorted(OPERATIONS) == list(OPERATIONS)
+
+
+def test_a_star_import_hides_no_builtin() -> None:
+    names: dict[str, Any] = {}
+    exec("from inlay import *", names)
+    assert "scatter" in names
+    assert not set(names) & set(dir(builtins)) - {"__builtins__", "__doc__", "__name__"}
+    assert inlay.sum([1, 2]) == 3
+    assert inlay.bool == "bool"
 
 
 def test_arguments_that_do_not_fit_the_signature_are_type_errors() -> None:

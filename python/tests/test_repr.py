@@ -9,6 +9,7 @@ import pytest
 from naive import COMPLEXES, DTYPES, INTEGERS
 
 import inlay
+from inlay import static
 
 SHAPES = [
     (),
@@ -100,3 +101,28 @@ def test_text_is_the_same_as_repr() -> None:
     tensor = inlay.to_tensor(np.array([[1, 2], [3, 4]], "float32"))
     assert str(tensor) == repr(tensor)
     assert str(tensor) == "Tensor([[1., 2.],\n        [3., 4.]], shape=[2, 2], dtype=float32)"
+
+
+def test_a_gradient_is_shown() -> None:
+    tensor = inlay.to_tensor([1.0], stop_gradient=False)
+    assert repr(tensor) == "Tensor([1.], shape=[1], dtype=float32, stop_gradient=False)"
+    assert str(tensor * 2) == "Tensor([2.], shape=[1], dtype=float32, stop_gradient=False)"
+    assert "stop_gradient" not in repr(tensor.detach())
+    with static.program_guard(static.Program()):
+        symbol = static.data("x", [None])
+        symbol.stop_gradient = False
+        assert repr(symbol).endswith(", dtype=float32, stop_gradient=False)")
+
+
+def test_one_element_is_formatted_as_a_number() -> None:
+    assert f"{inlay.to_tensor(3.14159):.2f}" == "3.14"
+    assert f"{inlay.to_tensor([[42]]):05d}" == "00042"
+    assert f"{inlay.to_tensor([1.5], dtype='bfloat16', stop_gradient=False):.3e}" == "1.500e+00"
+    assert f"{inlay.to_tensor(1 + 2j):.1f}" == "1.0+2.0j"
+    several = inlay.to_tensor([1.0, 2.0])
+    assert f"{several}" == str(several)
+    assert format(several, "") == f"{several!s:}" == repr(several)
+    with pytest.raises(TypeError, match="format: x has 2 elements, but the format"):
+        f"{several:.2f}"
+    with pytest.raises(ValueError, match="Unknown format code"):
+        format(inlay.to_tensor(1.0), "d")

@@ -46,8 +46,9 @@ def test_attributes() -> None:
     assert tensor.T.tolist() == [[1, 4], [2, 5], [3, 6]]
     with pytest.raises(AttributeError):
         tensor.shape = [3, 2]
-    with pytest.raises(TypeError):
-        inlay.Tensor()
+    for arguments in ((), ([1.0],), (np.zeros(2), "float32")):
+        with pytest.raises(inlay.InlayTypeError, match=r"call inlay\.to_tensor\(data\)"):
+            inlay.Tensor(*arguments)
     with pytest.raises(inlay.InlayTypeError, match="0-D"):
         len(inlay.to_tensor(1))
 

@@ -64,6 +64,8 @@ struct Pass {
     leaves: HashMap<Address, (Arc<Leaf>, Option<Sum>)>,
     /// Gradients of the nodes that were requested, by address.
     caught: HashMap<Address, Option<Tensor>>,
+    /// Gradients of computed tensors that keep theirs.
+    retained: Vec<(Arc<Leaf>, Tensor)>,
 }
 
 fn address<T>(of: &Arc<T>) -> Address {
@@ -157,6 +159,10 @@ impl Pass {
             if let Some(slot) = self.caught.get_mut(&address(&node)) {
                 slot.clone_from(&grad);
             }
+            if let (None, Some(grad)) = (&self.targets, &grad) {
+                let leaves = node.retained().into_iter();
+                self.retained.extend(leaves.map(|leaf| (leaf, grad.clone())));
+            }
             let wanted: SmallVec<[bool; 3]> =
                 node.edges.iter().map(|edge| self.wants(edge)).collect();
             if !wanted.contains(&true) {
@@ -233,7 +239,8 @@ fn expect_tracked(op: &'static str, output: &Tensor) -> Result<Edge> {
 }
 
 impl Tensor {
-    /// Returns the gradient that backward has collected for this leaf.
+    /// Returns the gradient that backward has collected for this leaf, or for a tensor that
+    /// retains its gradient.
     pub fn grad(&self) -> Option<Tensor> {
         let collected = lock(&self.history().collector()?.grad).clone();
         // The cast fails only if memory is exhausted. Then no gradient is returned.
@@ -256,7 +263,8 @@ impl Tensor {
         Ok(())
     }
 
-    /// Adds to the gradient of every leaf that this tensor was computed from.
+    /// Adds to the gradient of every leaf that this tensor was computed from, and of every tensor
+    /// in between that retains its gradient.
     ///
     /// `grad` is the gradient of this tensor; the default is 1 for a single element. The saved
     /// values of the graph are freed unless `retain_graph` is set.
@@ -285,7 +293,7 @@ impl Tensor {
             let part = finish(sum, &leaf.hooks, leaf.meta.dtype)?;
             parts.push((leaf, part));
         }
-        for (leaf, part) in parts {
+        for (leaf, part) in parts.into_iter().chain(pass.retained) {
             // Under the lock, because another thread may add to the same leaf.
             let mut collected = lock(&leaf.grad);
             *collected = Some(match &*collected {

@@ -32,7 +32,8 @@ impl PyTensor {
         self.inner().is_leaf()
     }
 
-    /// The gradient that ``backward`` has accumulated in this leaf, or None.
+    /// The gradient that ``backward`` has accumulated in this leaf, or in a tensor that retains
+    /// its gradient; otherwise None.
     #[getter]
     fn grad(&self, py: Python<'_>) -> Option<PyTensor> {
         // A `backward` of another thread may hold the lock of the gradient and wait for the GIL, so
@@ -68,13 +69,18 @@ impl PyTensor {
     /// >>> (x * x).sum().backward()
     /// >>> x.grad.tolist()
     /// [2.0, 4.0, 6.0]
-    #[pyo3(signature = (grad=None, retain_graph=false))]
+    #[pyo3(
+        signature = (grad=None, retain_graph=None),
+        text_signature = "($self, grad=None, retain_graph=False)"
+    )]
     fn backward<'py>(
         slf: &Bound<'py, Self>,
         grad: Maybe<'_, 'py>,
-        retain_graph: bool,
+        retain_graph: Maybe<'_, 'py>,
     ) -> PyResult<()> {
         let mut call = Call::new(slf.py(), "backward");
+        let retain_graph = retain_graph.map(|flag| call.flag("retain_graph", flag)).transpose()?;
+        let retain_graph = retain_graph.unwrap_or(false);
         let tensor = slf.get().inner();
         let grad =
             Call::some(grad).map(|grad| call.values("grad", grad, tensor.dtype())).transpose()?;

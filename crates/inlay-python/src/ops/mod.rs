@@ -9,6 +9,7 @@ mod entry;
 mod gradients;
 mod item;
 mod operators;
+mod requires;
 mod table;
 
 use pyo3::prelude::*;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 use self::arguments::{Objects, Values};
 use self::entry::Entry;
 use crate::convert::Call;
+
+pub(crate) use operators::is_operand;
 
 /// An argument that is given.
 type Object<'a, 'py> = &'a Bound<'py, PyAny>;

@@ -1,15 +1,63 @@
 //! The operators `+ - * /`, their in-place forms, and comparisons.
 
 use inlay::Tensor;
+use numpy::PyUntypedArray;
 use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PyRange, PyTuple};
+use pyo3::{Borrowed, intern};
 
 use super::{Given, Object};
 use crate::convert::Call;
+use crate::numpy::is_scalar;
 use crate::tensor::PyTensor;
 
 /// An operation on two tensors.
 type Binary = fn(&Tensor, &Tensor) -> inlay::Result<Tensor>;
+
+/// The other operand of an operator. If the object is none, the conversion fails, and PyO3 makes
+/// the operator return `NotImplemented`. Then Python asks the class of the object.
+struct Operand<'a, 'py>(Borrowed<'a, 'py, PyAny>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Operand<'a, 'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match is_operand(&object) {
+            true => Ok(Operand(object)),
+            false => Err(PyTypeError::new_err("not an operand")),
+        }
+    }
+}
+
+/// Whether operators take an object as the other operand: a tensor, an array, a number or a list.
+///
+/// An array of another library is an operand, too. Its conversion may fail, with an error that says
+/// what to do. But if its class has `__array_ufunc__`, it has operators that take arrays and tensors
+/// of other libraries, like those of pandas, and they are preferred.
+pub(crate) fn is_operand(object: &Bound<'_, PyAny>) -> bool {
+    if object.is_exact_instance_of::<PyTensor>()
+        || object.is_instance_of::<PyUntypedArray>()
+        || object.is_instance_of::<PyFloat>()
+        || object.is_instance_of::<PyInt>()
+        || object.is_instance_of::<PyComplex>()
+        || is_scalar(object)
+        || object.is_instance_of::<PyList>()
+        || object.is_instance_of::<PyTuple>()
+        || object.is_instance_of::<PyRange>()
+    {
+        return true;
+    }
+    if object.is_none() {
+        return false;
+    }
+    let (py, class) = (object.py(), object.get_type());
+    // An error counts as a missing attribute: it is raised by code of a strange metaclass.
+    let has = |name| class.hasattr(name).unwrap_or(false);
+    !has(intern!(py, "__array_ufunc__"))
+        && (has(intern!(py, "__dlpack__")) || has(intern!(py, "__array__")))
+}
 
 /// Applies `make`. If one operand is a Python number or list and the other is a tensor or array,
 /// the number or list takes the dtype of the other.
@@ -48,52 +96,52 @@ fn in_place<'py>(
 
 #[pymethods]
 impl PyTensor {
-    fn __add__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "add", Tensor::add, slf.as_any(), other)
+    fn __add__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
+        binary(slf.py(), "add", Tensor::add, slf.as_any(), &other.0)
     }
 
-    fn __radd__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "add", Tensor::add, other, slf.as_any())
+    fn __radd__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
+        binary(slf.py(), "add", Tensor::add, &other.0, slf.as_any())
     }
 
-    fn __sub__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "subtract", Tensor::subtract, slf.as_any(), other)
+    fn __sub__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
+        binary(slf.py(), "subtract", Tensor::subtract, slf.as_any(), &other.0)
     }
 
-    fn __rsub__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "subtract", Tensor::subtract, other, slf.as_any())
+    fn __rsub__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
+        binary(slf.py(), "subtract", Tensor::subtract, &other.0, slf.as_any())
     }
 
-    fn __mul__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "multiply", Tensor::multiply, slf.as_any(), other)
+    fn __mul__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
+        binary(slf.py(), "multiply", Tensor::multiply, slf.as_any(), &other.0)
     }
 
-    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "multiply", Tensor::multiply, other, slf.as_any())
+    fn __rmul__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
+        binary(slf.py(), "multiply", Tensor::multiply, &other.0, slf.as_any())
     }
 
-    fn __truediv__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "divide", Tensor::divide, slf.as_any(), other)
+    fn __truediv__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
+        binary(slf.py(), "divide", Tensor::divide, slf.as_any(), &other.0)
     }
 
-    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "divide", Tensor::divide, other, slf.as_any())
+    fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
+        binary(slf.py(), "divide", Tensor::divide, &other.0, slf.as_any())
     }
 
-    fn __iadd__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
-        in_place(slf, "add", |x, y| x.add_(y).map(drop), other)
+    fn __iadd__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> PyResult<()> {
+        in_place(slf, "add", |x, y| x.add_(y).map(drop), &other.0)
     }
 
-    fn __isub__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
-        in_place(slf, "subtract", |x, y| x.subtract_(y).map(drop), other)
+    fn __isub__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> PyResult<()> {
+        in_place(slf, "subtract", |x, y| x.subtract_(y).map(drop), &other.0)
     }
 
-    fn __imul__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
-        in_place(slf, "multiply", |x, y| x.multiply_(y).map(drop), other)
+    fn __imul__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> PyResult<()> {
+        in_place(slf, "multiply", |x, y| x.multiply_(y).map(drop), &other.0)
     }
 
-    fn __itruediv__<'py>(slf: &Bound<'py, Self>, other: Object<'_, 'py>) -> PyResult<()> {
-        in_place(slf, "divide", |x, y| x.divide_(y).map(drop), other)
+    fn __itruediv__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> PyResult<()> {
+        in_place(slf, "divide", |x, y| x.divide_(y).map(drop), &other.0)
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<PyTensor> {
@@ -103,7 +151,7 @@ impl PyTensor {
 
     fn __richcmp__<'py>(
         slf: &Bound<'py, Self>,
-        other: Object<'_, 'py>,
+        other: Operand<'_, 'py>,
         comparison: CompareOp,
     ) -> Given<'py> {
         let (op, make): (_, Binary) = match comparison {
@@ -114,6 +162,6 @@ impl PyTensor {
             CompareOp::Gt => ("greater_than", Tensor::greater_than),
             CompareOp::Ge => ("greater_equal", Tensor::greater_equal),
         };
-        binary(slf.py(), op, make, slf.as_any(), other)
+        binary(slf.py(), op, make, slf.as_any(), &other.0)
     }
 }

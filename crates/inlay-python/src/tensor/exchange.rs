@@ -11,18 +11,6 @@ use crate::{dlpack, numpy::view};
 
 #[pymethods]
 impl PyTensor {
-    // With None, `array + tensor` calls the tensor's operator. Otherwise NumPy would convert the
-    // tensor to an array.
-    #[classattr]
-    fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
-        py.None()
-    }
-
-    #[classattr]
-    fn __array_priority__() -> f64 {
-        1000.0
-    }
-
     /// An array over the same memory. A write to one changes the other. A tensor on a GPU is an
     /// error: copy it to the CPU with ``cpu()`` first.
     ///

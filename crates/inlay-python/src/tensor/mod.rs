@@ -9,7 +9,8 @@ mod text;
 
 use inlay::Tensor;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::dtype::{PyDType, instance};
 use crate::error::{Class, raise};
@@ -41,14 +42,30 @@ impl PyTensor {
 
 #[pymethods]
 impl PyTensor {
-    /// The sizes of the axes, as a list. An unknown size of a symbolic tensor is -1.
+    #[new]
+    #[pyo3(signature = (*args, **kwargs))]
+    #[expect(unused_variables, reason = "any call is refused, whatever its arguments are")]
+    fn refuse(
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let text = "Tensor: the class has no constructor, call inlay.to_tensor(data)";
+        Err(Class::Type.error(py, text))
+    }
+
+    /// The sizes of the axes: an ``inlay.Shape``, which is a tuple. An unknown size of a symbolic
+    /// tensor is -1.
     #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        if !self.inner.is_symbolic() {
-            return PyList::new(py, self.inner.shape());
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        let class = CLASS.import(py, "inlay.shapes", "Shape")?;
+        if self.inner.is_symbolic() {
+            expect_sizes(self.inner.shape())?;
         }
-        expect_sizes(self.inner.shape())?;
-        PyList::new(py, self.inner.shape().iter().map(|&size| size as isize))
+        // The cast makes -1 of an unknown size.
+        let sizes = PyTuple::new(py, self.inner.shape().iter().map(|&size| size as isize))?;
+        class.call1((sizes,))
     }
 
     /// Whether the tensor represents a value of a program and has no elements.

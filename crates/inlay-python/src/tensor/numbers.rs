@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use super::PyTensor;
 use crate::error::{Class, raise};
 use crate::numpy::{expect_elements, view};
+use crate::ops::is_operand;
 
 impl PyTensor {
     /// Copies the elements to a NumPy array, which can be printed or converted to Python objects.
@@ -26,7 +27,11 @@ impl PyTensor {
     }
 
     /// Returns the only element as a Python number.
-    fn number<'py>(&self, py: Python<'py>, what: &'static str) -> PyResult<Bound<'py, PyAny>> {
+    pub(super) fn number<'py>(
+        &self,
+        py: Python<'py>,
+        what: &'static str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         expect_elements(py, &self.inner, what)?;
         if self.inner.numel() != 1 {
             let text = format!("{what}: x has {} elements, expected 1", self.inner.numel());
@@ -59,6 +64,15 @@ impl PyTensor {
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
         self.number(py, "bool")?.is_truthy()
+    }
+
+    // As in NumPy: whether an element equals the value, which is broadcast. NumPy compares numbers
+    // of any dtypes.
+    fn __contains__(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if !is_operand(value) {
+            return Ok(false);
+        }
+        self.values(py, "contains")?.contains(value)
     }
 
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -1,12 +1,13 @@
-//! The text of a tensor: the elements as NumPy prints them, the shape, the dtype and the device.
+//! The text of a tensor: the elements as NumPy prints them, the shape, the dtype, the device, and
+//! whether it has a gradient.
 
 use inlay::Device;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use super::PyTensor;
-use crate::error::raise;
+use crate::error::{Class, raise};
 
 const PREFIX: &str = "Tensor(";
 
@@ -29,9 +30,11 @@ impl PyTensor {
             },
             false => self.values(py, "repr"),
         };
+        let gradient = if tensor.stop_gradient() { "" } else { ", stop_gradient=False" };
         let Ok(array) = array else {
             // The tensor is symbolic, its elements can't be read, or NumPy has fewer axes.
-            return Ok(py.detach(|| format!("{tensor:?}")));
+            let text = py.detach(|| format!("{tensor:?}"));
+            return Ok(format!("{}{gradient})", text.strip_suffix(')').unwrap_or(&text)));
         };
         let arguments = PyDict::new(py);
         arguments.set_item(intern!(py, "separator"), ", ")?;
@@ -47,6 +50,24 @@ impl PyTensor {
             device => format!(", device={device}"),
         };
         let (shape, dtype) = (tensor.shape(), tensor.dtype());
-        Ok(format!("{PREFIX}{elements}, shape={shape:?}, dtype={dtype}{device})"))
+        Ok(format!("{PREFIX}{elements}, shape={shape:?}, dtype={dtype}{device}{gradient})"))
+    }
+
+    // A format such as `.2f` is that of a number, so it needs a single element.
+    fn __format__<'py>(slf: &Bound<'py, Self>, spec: &str) -> PyResult<Bound<'py, PyString>> {
+        let (py, tensor) = (slf.py(), slf.get());
+        if spec.is_empty() {
+            return slf.str();
+        }
+        if tensor.inner.numel() != 1 {
+            let text = format!(
+                "format: x has {} elements, but the format {spec:?} is that of one number; \
+                 format x.numpy() or the items of x.tolist()",
+                tensor.inner.numel()
+            );
+            return Err(Class::Type.error(py, text));
+        }
+        let number = tensor.number(py, "format")?;
+        Ok(number.call_method1(intern!(py, "__format__"), (spec,))?.cast_into()?)
     }
 }

@@ -66,6 +66,13 @@ impl History {
     }
 
     pub(crate) fn set_node(&self, node: Link) {
+        // A tensor that keeps its gradient keeps that of its new value after an in-place write.
+        if let Some(leaf) = self.leaf.get()
+            && self.node().node().is_some_and(|old| old.release(leaf))
+            && let Some(new) = node.node()
+        {
+            new.retain(leaf);
+        }
         self.computed.store(node.node().is_some(), Ordering::Relaxed);
         let old = std::mem::replace(&mut *lock(&self.node), node);
         drop(old);
@@ -160,6 +167,37 @@ impl Tensor {
         match self.symbolic() {
             Some(symbolic) => Tensor::of_value(symbolic.view(), History::default()),
             None => self.again(History::of_view(Some(self.array().buffer.version()))),
+        }
+    }
+
+    /// Makes [`Tensor::backward`] add to [`Tensor::grad`] of this tensor, although it was computed.
+    /// A leaf that requires a gradient does so anyway.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0], &[2])?.with_gradient()?;
+    /// let y = x.multiply(&x)?;
+    /// y.retain_grads()?;
+    /// y.multiply(&y)?.sum(None, false)?.backward(None, false)?;
+    /// assert_eq!(y.grad().expect("it was retained").to_vec::<f32>()?, [2.0, 8.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A tensor that stops gradients.
+    pub fn retain_grads(&self) -> Result<()> {
+        match self.edge() {
+            Edge::None => {
+                let (op, arg) = ("retain_grads", "tensor");
+                let (got, expected) =
+                    ("one with stop_gradient".into(), "one that wants a gradient".into());
+                Err(Error::Argument { op, arg, got, expected })
+            }
+            Edge::Leaf(_) => Ok(()),
+            Edge::Node(link) => {
+                link.node().into_iter().for_each(|node| node.retain(&self.leaf()));
+                Ok(())
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use inlay_core::{DType, Error, Meta, Result};
 use smallvec::SmallVec;
@@ -25,6 +25,9 @@ pub(crate) struct TapeNode {
     /// The values that the rule reads. Backward frees them.
     saved: Mutex<Option<Saved>>,
     pub(crate) hooks: Mutex<Vec<Hook>>,
+    /// Where backward also adds the gradient of the result; see [`Tensor::retain_grads`]. The
+    /// collector is that of the result, which may have been dropped since.
+    retained: Mutex<Vec<Weak<Leaf>>>,
 }
 
 /// Values that a rule reads, each with the version that its memory had when it was saved.
@@ -74,7 +77,8 @@ impl TapeNode {
         saved: Saved,
     ) -> Link {
         let saved = Mutex::new(Some(saved));
-        Link(Some(Arc::new(TapeNode { op, edges, dtype, metas, saved, hooks: Mutex::default() })))
+        let (hooks, retained) = (Mutex::default(), Mutex::default());
+        Link(Some(Arc::new(TapeNode { op, edges, dtype, metas, saved, hooks, retained })))
     }
 
     /// Returns the saved values, or an error if they were freed.
@@ -90,6 +94,25 @@ impl TapeNode {
     pub(crate) fn free(&self) {
         let freed = lock(&self.saved).take();
         drop(freed);
+    }
+
+    /// Makes backward add the gradient of the result to `leaf`, as long as `leaf` exists.
+    pub(crate) fn retain(&self, leaf: &Arc<Leaf>) {
+        self.release(leaf);
+        lock(&self.retained).push(Arc::downgrade(leaf));
+    }
+
+    /// Undoes [`TapeNode::retain`]. Returns whether there was something to undo.
+    pub(crate) fn release(&self, leaf: &Arc<Leaf>) -> bool {
+        let mut retained = lock(&self.retained);
+        let before = retained.len();
+        retained.retain(|other| !std::ptr::eq(other.as_ptr(), Arc::as_ptr(leaf)));
+        retained.len() < before
+    }
+
+    /// The collectors to which backward adds the gradient of the result.
+    pub(crate) fn retained(&self) -> Vec<Arc<Leaf>> {
+        lock(&self.retained).iter().filter_map(Weak::upgrade).collect()
     }
 }
 

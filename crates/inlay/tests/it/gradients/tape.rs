@@ -175,3 +175,45 @@ also_on_gpu!(
 fn in_place_on_the_gpu_is_in_place_on_the_cpu() {
     super::same_on_gpu(in_place_on_a_computed_tensor_is_out_of_place);
 }
+
+#[test]
+fn a_computed_tensor_keeps_its_gradient_if_asked_to() {
+    let x = ones(&[2]);
+    let (kept, other) = (x.multiply(&x).unwrap(), x.add(&x).unwrap());
+    kept.retain_grads().unwrap();
+    kept.retain_grads().unwrap(); // The second call changes nothing.
+    let z = kept.multiply(&other).unwrap().sum(None, false).unwrap();
+    for passes in 1..3 {
+        z.backward(None, true).unwrap();
+        assert_eq!(kept.grad().unwrap().to_vec::<f64>().unwrap(), [2.0 * f64::from(passes); 2]);
+        assert!(other.grad().is_none());
+    }
+    Tensor::grad_of(&[&z], &[&x], &[], inlay::GradOptions::default()).unwrap();
+    assert_eq!(kept.grad().unwrap().to_vec::<f64>().unwrap(), [4.0; 2]);
+
+    let error = Tensor::ones(&[1], DType::F64).unwrap().retain_grads().unwrap_err();
+    assert!(error.to_string().starts_with("retain_grads: tensor is one with stop_gradient"));
+}
+
+#[test]
+fn a_kept_gradient_is_that_after_hooks_and_in_place_writes() {
+    let x = ones(&[2]);
+    let y = x.multiply(&x).unwrap();
+    y.retain_grads().unwrap();
+    y.assign(&[Item::At(0)], &Tensor::zeros(&[], DType::F64).unwrap()).unwrap();
+    y.register_hook(|grad| grad.add(grad).map(Some)).unwrap();
+    y.sum(None, false).unwrap().backward(None, false).unwrap();
+    assert_eq!(y.grad().unwrap().to_vec::<f64>().unwrap(), [2.0; 2]);
+    assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), [0.0, 4.0]);
+}
+
+#[test]
+fn a_failed_pass_keeps_no_gradient() {
+    let x = ones(&[2]);
+    let y = x.multiply(&x).unwrap();
+    y.retain_grads().unwrap();
+    let z = y.sum(None, false).unwrap();
+    x.register_hook(|_| Err(Error::GraphFreed { op: "hook" })).unwrap();
+    z.backward(None, false).unwrap_err();
+    assert!(y.grad().is_none());
+}
