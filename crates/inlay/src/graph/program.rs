@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use inlay_core::{DType, Dim, Error, Meta, Result, Symbol};
@@ -43,6 +44,8 @@ struct Shared {
     graph: Mutex<Graph>,
     /// The plans that were requested last.
     plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
+    /// Whether calls can no longer be added.
+    closed: AtomicBool,
 }
 
 impl Drop for Shared {
@@ -153,8 +156,8 @@ impl Program {
 
     pub(super) fn of_graph(graph: Graph) -> Self {
         let symbols: Vec<Symbol> = graph.sizes.keys().copied().collect();
-        let program =
-            Program(Arc::new(Shared { graph: Mutex::new(graph), plans: Mutex::default() }));
+        let (graph, plans, closed) = (Mutex::new(graph), Mutex::default(), AtomicBool::default());
+        let program = Program(Arc::new(Shared { graph, plans, closed }));
         own_sizes(symbols, &program.weak());
         program
     }
@@ -266,6 +269,12 @@ impl Program {
         Ok(Tensor::of_value(Symbolic::new(&self.recorder(), id, meta, None), History::default()))
     }
 
+    /// Ends the recording: a later call on a symbolic tensor of this program is an error. Plans can
+    /// still be made.
+    pub fn close(&self) {
+        self.0.closed.store(true, Ordering::Release);
+    }
+
     /// The number of nodes.
     pub fn len(&self) -> usize {
         self.graph().nodes.len()
@@ -354,6 +363,12 @@ impl Recorder for Shared {
         let site = Site::now(caller);
         let program = Program(self);
         let make = || {
+            if program.0.closed.load(Ordering::Acquire) {
+                let (op, arg) = (op.name(), "an input");
+                let got = "a symbolic tensor of a traced function that has returned".into();
+                let expected = "a tensor that the function returned".into();
+                return Err(Error::Argument { op, arg, got, expected });
+            }
             let mut ids: SmallVec<[Id; 4]> = SmallVec::new();
             for input in inputs {
                 ids.push(program.id_of(op.name(), input)?);
