@@ -1125,6 +1125,11 @@ class _Traces:
         constants: Any,
         function: Callable[[list[Tensor]], tuple[list[Tensor], Callable[[list[Any]], Any] | None]],
     ) -> _Trace: ...
+    def run_itself(
+        self,
+        args: Sequence[Any],
+        function: Callable[[list[Tensor]], tuple[list[Tensor], Callable[[list[Any]], Any] | None]],
+    ) -> Any: ...
     def explain(self) -> str: ...
 
 @final

@@ -57,8 +57,6 @@ def test_jit_takes_constants_keywords_and_structures() -> None:
         assert isinstance(got["pair"], tuple)
         np.testing.assert_array_equal(got["y"], want["y"].numpy())
         np.testing.assert_array_equal(got["pair"][1][0], want["pair"][1][0].numpy())
-    with pytest.raises(TypeError, match="pass lists of numbers as arrays"):
-        function([1.0], "sum")
 
 
 def test_jit_refuses_conditions_on_values() -> None:
@@ -111,8 +109,7 @@ def test_jit_tells_constants_apart() -> None:
     assert filled(whole, (1,)).tolist() == [1]
     with pytest.raises(TypeError, match="float"):
         filled(whole, (1.0,))
-    with pytest.raises(TypeError, match="not in tuples"):
-        filled(x, (inlay.zeros([1]),))
+    assert filled(x, (np.float64(-0.0),)).tobytes() != filled(x, (np.float64(0.0),)).tobytes()
 
 
 def test_jit_says_that_a_size_depends_on_values() -> None:

@@ -41,6 +41,7 @@ mod device;
 mod format;
 mod funnel;
 mod graph;
+mod guard;
 
 pub mod interop;
 mod lock;
@@ -60,7 +61,7 @@ pub use device::{
     Device, DeviceInfo, current_device, devices, set_device, switch_device, synchronize,
     with_device,
 };
-pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, jit};
+pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, Written, jit};
 pub use half::{bf16, f16};
 pub use inlay_core::{
     Cause, DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, ShapeText,

@@ -3,6 +3,7 @@
 use inlay_core::{Layout, Result, Versions};
 
 use crate::device::Device;
+use crate::guard::is_guarded;
 
 /// A handle to bytes on a device. Clones share the bytes.
 #[derive(Clone, Debug)]
@@ -100,7 +101,7 @@ impl Buffer {
 
     /// A number that is unique among the buffers that exist.
     #[inline]
-    fn id(&self) -> usize {
+    pub(crate) fn id(&self) -> usize {
         either!(self, buffer => buffer.id())
     }
 
@@ -116,14 +117,16 @@ impl Buffer {
         either!(self, buffer => buffer.is_sole())
     }
 
-    /// Whether the bytes may be written.
+    /// Whether the bytes may be written on this thread. A guard of them notes the
+    /// question.
     #[inline]
     pub(crate) fn is_writable(&self) -> bool {
-        match self {
+        let writable = match self {
             Buffer::Cpu(buffer) => buffer.is_writable(),
             #[cfg(feature = "gpu")]
             Buffer::Gpu(_) => true,
-        }
+        };
+        writable && !is_guarded(self)
     }
 
     /// Whether the bytes belong to another library.

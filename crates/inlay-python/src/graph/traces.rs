@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use inlay::{Error, Kinds, Sizes, Tensor, Trace, Traces};
+use inlay::{Error, Kinds, Sizes, Tensor, Trace, Traces, Written};
 use numpy::PyUntypedArray;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyBaseException, PyTypeError};
+use pyo3::exceptions::{PyBaseException, PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyNotImplemented};
 
@@ -90,11 +90,9 @@ impl Key {
             let py = object.py();
             let hash =
                 object.hash().map_err(|error| match error.is_instance_of::<PyTypeError>(py) {
-                    true => Class::Type.error(
-                        py,
-                        "jit: arguments are tensors, arrays, or constants that can be hashed: \
-                     pass lists of numbers as arrays",
-                    ),
+                    true => {
+                        Class::Type.error(py, "jit: a constant among the arguments can't be hashed")
+                    }
                     false => error,
                 })?;
             PyResult::Ok(Arc::new(Constants { object: object.clone().unbind(), hash }))
@@ -108,8 +106,33 @@ fn sizes(args: &[Arg<'_>]) -> Sizes {
     args.iter().map(|arg| arg.shape().to_vec()).collect()
 }
 
-/// A trace, and the callable that builds the function's result from the list of the trace's
-/// results. The callable is `None` if the function returns a single tensor.
+/// What a call of the function returned: the tensors of its result, and the callable that builds
+/// the result from a list of their values. The callable is `None` if the result is a single tensor.
+type Returned<'py> = (Vec<Bound<'py, PyTensor>>, Option<Py<PyAny>>);
+
+/// Calls the function with tensors in place of the arguments that are tensors and arrays.
+fn returned(
+    function: &Bound<'_, PyAny>,
+    args: Vec<Tensor>,
+) -> PyResult<(Vec<Tensor>, Option<Py<PyAny>>)> {
+    let args: Vec<PyTensor> = args.into_iter().map(PyTensor::new).collect();
+    let (results, rebuild): Returned<'_> = function.call1((args,))?.extract()?;
+    Ok((results.iter().map(|result| result.get().inner().clone()).collect(), rebuild))
+}
+
+/// Builds the function's result from values of its tensors.
+fn rebuilt<'py>(
+    py: Python<'py>,
+    mut results: Vec<Bound<'py, PyAny>>,
+    rebuild: Option<&Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match rebuild {
+        Some(rebuild) => rebuild.bind(py).call1((PyList::new(py, results)?,)),
+        None => Ok(results.remove(0)),
+    }
+}
+
+/// A trace, and the callable of [`Returned`].
 struct Traced {
     trace: Trace,
     rebuild: Option<Py<PyAny>>,
@@ -130,9 +153,10 @@ impl Traced {
             true => Ok(Bound::new(py, PyTensor::new(tensor))?.into_any()),
             false => Call::new(py, "jit").give(tensor),
         };
+        // A single result needs no list.
         let Some(rebuild) = &self.rebuild else { return give(results.remove(0)) };
-        let results = results.into_iter().map(give).collect::<PyResult<Vec<_>>>()?;
-        rebuild.bind(py).call1((PyList::new(py, results)?,))
+        let results = results.into_iter().map(give).collect::<PyResult<_>>()?;
+        rebuilt(py, results, Some(rebuild))
     }
 }
 
@@ -179,13 +203,15 @@ fn all_args<'a, 'py>(
 pub(crate) struct PyTraces {
     traces: Traces<Key, Traced>,
     donate: bool,
+    /// The arguments that the function writes when it runs itself.
+    written: Written,
 }
 
 #[pymethods]
 impl PyTraces {
     #[new]
     fn new(donate: bool) -> Self {
-        PyTraces { traces: Traces::default(), donate }
+        PyTraces { traces: Traces::default(), donate, written: Written::default() }
     }
 
     /// Runs the trace for arguments that are all tensors and arrays, and returns the function's
@@ -220,11 +246,10 @@ impl PyTraces {
         let key = Key::new(&args, constants)?;
         let trace = |sizes: Option<&Sizes>| {
             let (program, inputs) = call.run(0, || Trace::start(&key.kinds, sizes))?;
-            let inputs: Vec<PyTensor> = inputs.into_iter().map(PyTensor::new).collect();
-            let results = while_tracing(|| function.call1((inputs,)))?;
-            let (results, rebuild): (Vec<Bound<'_, PyTensor>>, _) = results.extract()?;
-            let results: Vec<Tensor> =
-                results.iter().map(|result| result.get().inner().clone()).collect();
+            let results = while_tracing(|| returned(function, inputs));
+            // A tensor of the trace that is used later must not add to the program unnoticed.
+            program.close();
+            let (results, rebuild) = results?;
             let finish = || Trace::finish(&program, &results, self.donate);
             Ok(Traced { trace: call.run(usize::MAX, finish)?, rebuild })
         };
@@ -241,6 +266,31 @@ impl PyTraces {
             }
             false => error,
         })
+    }
+
+    /// Calls the function itself, with tensors for `args`, which its writes in place don't change.
+    /// `function` is that of `find`. This is for calls that are recorded: for a gradient, or by the
+    /// trace of an outer function.
+    fn run_itself<'py>(
+        &self,
+        py: Python<'py>,
+        args: Vec<Bound<'py, PyAny>>,
+        function: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut call = Call::new(py, "jit");
+        let (args, _) = all_args(&mut call, &args)?;
+        let args: Vec<&Tensor> = args.iter().map(|arg| &**arg).collect();
+        // An exception such as `KeyboardInterrupt` must not be dropped.
+        let is_final = |returned: &PyResult<_>| {
+            returned.as_ref().is_err_and(|error: &PyErr| !error.is_instance_of::<PyException>(py))
+        };
+        let run = |args| returned(function, args);
+        let protected = self.written.protect(&args, run, is_final);
+        let (mut results, rebuild) = protected.map_err(|error| call.raise(&error))??;
+        call.run(usize::MAX, || Tensor::separate_all(&mut results, &args))?;
+        let give = |tensor| Ok(Bound::new(py, PyTensor::new(tensor))?.into_any());
+        let results = results.into_iter().map(give).collect::<PyResult<_>>()?;
+        rebuilt(py, results, rebuild.as_ref())
     }
 
     /// The plans of all traces, as text.

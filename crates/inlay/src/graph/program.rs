@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use inlay_core::{DType, Dim, Error, Meta, Result, Shape, Symbol};
@@ -46,6 +47,8 @@ struct Shared {
     plans: Mutex<Vec<(PlanKey, Arc<Plan>)>>,
     /// If the program is the trace of a function: the sizes of the call.
     call: Option<CallSizes>,
+    /// Whether calls can no longer be added.
+    closed: AtomicBool,
 }
 
 impl Drop for Shared {
@@ -156,8 +159,8 @@ impl Program {
 
     pub(super) fn of_graph(graph: Graph) -> Self {
         let symbols: Vec<Symbol> = graph.sizes.keys().copied().collect();
-        let (graph, plans) = (Mutex::new(graph), Mutex::default());
-        let program = Program(Arc::new(Shared { graph, plans, call: None }));
+        let (graph, plans, closed) = (Mutex::new(graph), Mutex::default(), AtomicBool::default());
+        let program = Program(Arc::new(Shared { graph, plans, call: None, closed }));
         own_sizes(symbols, &program.weak());
         program
     }
@@ -294,6 +297,12 @@ impl Program {
         Ok(Tensor::of_value(Symbolic::new(&self.recorder(), id, meta, None), History::default()))
     }
 
+    /// Ends the recording: a later call on a symbolic tensor of this program is an error. Plans can
+    /// still be made.
+    pub fn close(&self) {
+        self.0.closed.store(true, Ordering::Release);
+    }
+
     /// The number of nodes.
     pub fn len(&self) -> usize {
         self.graph().nodes.len()
@@ -393,6 +402,12 @@ impl Recorder for Shared {
         let site = Site::now(caller);
         let program = Program(self);
         let make = || {
+            if program.0.closed.load(Ordering::Acquire) {
+                let (op, arg) = (op.name(), "an input");
+                let got = "a symbolic tensor of a traced function that has returned".into();
+                let expected = "a tensor that the function returned".into();
+                return Err(Error::Argument { op, arg, got, expected });
+            }
             let mut ids: SmallVec<[Id; 4]> = SmallVec::new();
             for input in inputs {
                 ids.push(program.id_of(op.name(), input)?);

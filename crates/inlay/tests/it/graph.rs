@@ -162,6 +162,18 @@ fn errors_of_the_file_system_are_kept() {
     assert!(error.to_string().contains("inlay-no-such-folder"), "{error}");
 }
 
+#[test]
+fn a_closed_program_takes_no_calls() {
+    let program = Program::new();
+    let x = program.data("x", &[None], DType::F32).unwrap();
+    let y = x.add(&x).unwrap();
+    program.close();
+    let error = y.add(&x).unwrap_err();
+    assert!(error.to_string().contains("a traced function that has returned"), "{error}");
+    let results = program.run(&[("x", &floats(&[1.0]))], &[&y]).unwrap();
+    assert_eq!(results[0].to_vec::<f32>().unwrap(), [2.0]);
+}
+
 also_on_gpu!(
     a_chain_of_writes_copies_once_and_feeds_stay,
     values_that_are_still_read_are_not_written,
