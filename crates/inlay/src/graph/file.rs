@@ -20,7 +20,7 @@ use crate::{Device, device, ops};
 const MAGIC: &[u8; 8] = b"inlayprg";
 
 /// The version of the schema below and of the operations in it.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 #[derive(Serialize, Deserialize)]
 struct File {

@@ -1,20 +1,37 @@
-//! `index_put`: writes values to the elements or rows that several indices, or a mask, name.
+//! `index_get` and `index_put`: read and write the elements or rows that several indices and masks
+//! name.
 
-use inlay_core::Result;
+use inlay_core::{DType, Error, Result, expect_shape};
 
-use super::flat::{Flat, how};
-use crate::declare::declare;
+use super::flat::{Flat, assign_or_add};
+use super::index::covers;
+use crate::declare::{Operation, declare};
 use crate::op::Out;
 use crate::site::within;
-use crate::tape::is_grad_enabled;
-use crate::{Item, Scatter, Tensor};
+use crate::{Item, Tensor};
 
 declare! {
+    /// Read ``x[indices[0], indices[1], ...]``: the elements or rows at which ``index_put`` writes.
+    ///
+    /// The indices are integer tensors, one for each of the first axes, and bool masks, each over
+    /// as many axes as it has. They broadcast together, a mask as the list of its true places.
+    ///
+    /// >>> import inlay, numpy as np
+    /// >>> x = np.arange(9).reshape(3, 3)
+    /// >>> inlay.index_get(x, inlay.tril_indices(3)).tolist()
+    /// [0, 3, 4, 6, 7, 8]
+    /// >>> inlay.index_get(x, ([2, 0], [[0], [1]]))
+    /// array([[6, 0],
+    ///        [7, 1]])
+    INDEX_GET = "index_get"(x: Tensor, indices: Indices, name: Label = None)
+        gradients [x]
+        => x.index_get(&indices);
+
     /// Write `value` to ``x[indices[0], indices[1], ...]``, or add it with `accumulate`.
     ///
-    /// The indices are integer tensors, one for each of the first axes, that broadcast together; or
-    /// a single bool mask. The value broadcasts to the shape of the written part. Duplicates are
-    /// processed in order.
+    /// The indices are integer tensors, one for each of the first axes, and bool masks, each over
+    /// as many axes as it has. They broadcast together, a mask as the list of its true places. The
+    /// value broadcasts to the shape of the written part. Duplicates are processed in order.
     ///
     /// >>> import inlay, numpy as np
     /// >>> inlay.index_put(np.zeros((2, 2), int), ([0, 1, 1], [1, 0, 0]), [5, 6, 7])
@@ -31,11 +48,33 @@ declare! {
 }
 
 impl Tensor {
-    /// Returns a copy in which `x[indices[0][i], indices[1][i], …] = values[i]`, or `+=` if
-    /// `accumulate` is true.
+    /// Returns `x[indices[0], indices[1], …]`.
     ///
-    /// The indices are integer tensors, one for each of the first axes, that broadcast together; or
-    /// a single bool mask. The values broadcast to the shape of the written part.
+    /// The indices are integer tensors, one for each of the first axes, and bool masks, each over
+    /// as many axes as it has. They broadcast together, a mask as the list of its true places.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from_slice(&[1i32, 2, 3, 4], &[2, 2])?;
+    /// let rows = Tensor::from_slice(&[1i64, 0], &[2])?;
+    /// let columns = Tensor::from_slice(&[0i64, 1], &[2])?;
+    /// assert_eq!(x.index_get(&[&rows, &columns])?.to_vec::<i32>()?, [3, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Indices that are out of range or don't broadcast together, masks of another shape.
+    #[track_caller]
+    pub fn index_get(&self, indices: &[&Tensor]) -> Result<Tensor> {
+        within(INDEX_GET.name, || flat(&INDEX_GET, self, indices, true)?.read(&INDEX_GET, self))
+    }
+
+    /// Returns a copy in which `x[indices[0], indices[1], …] = values`, or `+=` if `accumulate` is
+    /// true.
+    ///
+    /// The indices are integer tensors, one for each of the first axes, and bool masks, each over
+    /// as many axes as it has. They broadcast together, a mask as the list of its true places. The
+    /// values broadcast to the shape of the written part.
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, indices out of range.
@@ -47,9 +86,9 @@ impl Tensor {
         accumulate: bool,
     ) -> Result<Tensor> {
         within(INDEX_PUT.name, || {
-            let (flat, updates) = self.rows_to_put(indices, values)?;
-            let how = how(&INDEX_PUT, accumulate);
-            flat.rows(self)?.scatter(&flat.index, &updates, how)?.shaped(&self.dims())
+            let values = self.values_to_put(values)?;
+            let flat = flat(&INDEX_PUT, self, indices, false)?;
+            flat.put(&INDEX_PUT, self, &values, assign_or_add(accumulate))
         })
     }
 
@@ -67,30 +106,43 @@ impl Tensor {
     ) -> Result<&Self> {
         self.expect_target(INDEX_PUT.name, "x")?;
         within(INDEX_PUT.name, || {
-            let (flat, updates) = self.rows_to_put(indices, values)?;
-            self.write_rows(&flat, &updates, how(&INDEX_PUT, accumulate))
+            let values = self.values_to_put(values)?;
+            let flat = flat(&INDEX_PUT, self, indices, !self.records_with(&values))?;
+            flat.write(&INDEX_PUT, self, &values, assign_or_add(accumulate))?;
+            Ok(self)
         })
     }
 
-    fn rows_to_put(&self, indices: &[&Tensor], values: &Tensor) -> Result<(Flat, Tensor)> {
-        let flat = Flat::of_indices(&INDEX_PUT, self, indices)?;
-        let updates = flat.updates(&INDEX_PUT, "value", self, values)?;
-        Ok((flat, updates))
+    fn values_to_put(&self, values: &Tensor) -> Result<Tensor> {
+        let op = INDEX_PUT.name;
+        values.meta().expect_dtype_of(op, "value", &self.meta(), "x")?;
+        values.beside(op, "value", self, "x")
     }
+}
 
-    /// Writes rows in place, with the covered axes merged into one. Writes through a view if
-    /// merging gives a view and no gradient is recorded. Otherwise scatters to a copy and assigns
-    /// that.
-    fn write_rows(&self, flat: &Flat, updates: &Tensor, how: Scatter) -> Result<&Self> {
-        let rows = flat.rows(self)?;
-        let shared = !self.is_symbolic() && rows.array().buffer.same_as(&self.array().buffer);
-        let tracked = !self.stop_gradient() || !updates.stop_gradient();
-        if shared && !(tracked && is_grad_enabled()) {
-            rows.scatter_(&flat.index, updates, how)?;
-            return Ok(self);
+/// Combines indices and masks for the first axes of `x`.
+pub(super) fn flat(
+    operation: &'static Operation,
+    x: &Tensor,
+    indices: &[&Tensor],
+    reorder: bool,
+) -> Result<Flat> {
+    let op = operation.name;
+    let dims = x.dims();
+    let (mut taken, mut fits) = (0, !indices.is_empty());
+    for index in indices {
+        let after = taken + covers(index);
+        if index.dtype() == DType::Bool && after > x.rank() {
+            let left = dims.get(taken..).unwrap_or_default();
+            expect_shape(op, "mask", &index.dims(), left)?;
         }
-        let written = rows.scatter(&flat.index, updates, how)?.shaped(&self.dims())?;
-        self.assign(&[Item::Ellipsis], &written)?;
-        Ok(self)
+        (taken, fits) = (after, fits && after <= x.rank());
     }
+    if !fits {
+        let (arg, got) = ("the number of indices", indices.len().to_string());
+        let expected = format!("1 to {}, the rank of x", x.rank());
+        return Err(Error::Argument { op, arg, got, expected });
+    }
+    let items: Vec<Item> = indices.iter().map(|&index| Item::Tensor(index.clone())).collect();
+    Flat::new(operation, x, &items, reorder)
 }

@@ -1,10 +1,10 @@
 //! `masked_scatter`: writes the elements of a source, in order, to the true places of a mask.
 
-use inlay_core::{Meta, Result};
+use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{expect_mask_for, stretch};
-use crate::array::Array;
+use crate::array::{Array, sizes};
 use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
 use crate::op::{Inferred, Inputs, Op, Out};
@@ -19,7 +19,8 @@ declare! {
     ///
     /// Args:
     ///     input: the tensor to start from.
-    ///     mask: bool; broadcasts to input's shape.
+    ///     mask: bool. The input and the mask broadcast together, and the result has their common
+    ///         shape. In place, only the mask is broadcast.
     ///     source: of input's dtype, any shape, and at least as many elements as the mask selects.
     ///     name: the label of the node in a static graph.
     ///
@@ -39,11 +40,17 @@ declare! {
         input: Tensor, mask: Mask, source: Like, name: Label = None
     )
         gradients [input, source]
-        twin out => out.apply(MaskedScatter, &[input, mask, source]);
+        twin out => {
+            let stretch_input = out == Out::Fresh;
+            out.apply(MaskedScatter { stretch_input }, &[input, mask, source])
+        };
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub(crate) struct MaskedScatter;
+pub(crate) struct MaskedScatter {
+    /// Whether the input is broadcast, too. A write in place broadcasts only the mask.
+    stretch_input: bool,
+}
 
 impl Op for MaskedScatter {
     type Inputs = Inputs<3>;
@@ -55,14 +62,33 @@ impl Op for MaskedScatter {
     }
 
     fn infer(&self, [x, mask, source]: &[Meta; 3]) -> Result<Inferred<()>> {
-        expect_mask_for(self.name(), mask, x)?;
-        source.expect_dtype_of(self.name(), "source", x, "input")?;
-        Inferred::only(x.clone())
+        let op = self.name();
+        if !self.stretch_input {
+            expect_mask_for(op, mask, x)?;
+            source.expect_dtype_of(op, "source", x, "input")?;
+            return Inferred::only(x.clone());
+        }
+        mask.expect_mask(op, "mask")?;
+        source.expect_dtype_of(op, "source", x, "input")?;
+        if mask.shape == x.shape {
+            return Inferred::only(x.clone());
+        }
+        let shape = broadcast_dims(&[&x.shape, &mask.shape]).ok_or_else(|| {
+            let (got, to) = (ShapeText::of(&mask.shape), ShapeText::of(&x.shape));
+            Error::Broadcast { op, arg: "mask", got, to }
+        })?;
+        Inferred::only(x.with_shape(shape))
     }
 
-    fn run(&self, [x, mask, source]: &[&Array; 3], _: &Inferred<()>, out: Out) -> Result<Array> {
+    fn run(
+        &self,
+        [x, mask, source]: &[&Array; 3],
+        inferred: &Inferred<()>,
+        out: Out,
+    ) -> Result<Array> {
         let op = self.name();
-        let mask = stretch(op, "mask", mask, x.shape())?;
+        let shape = sizes(&inferred.meta.shape);
+        let mask = stretch(op, "mask", mask, &shape)?;
         let bits = device::bits(&mask)?;
         bits.expect_source(op, "source", source.layout.numel())?;
         let contiguous;
@@ -72,6 +98,13 @@ impl Op for MaskedScatter {
             contiguous = device::to_contiguous(op, source)?;
             &contiguous
         };
+        if *x.shape() != *shape {
+            // The result is larger than the input, so it can't be written there.
+            let base = stretch(op, "input", x, &shape)?;
+            let to = base.new_like(op)?;
+            device::expand(&to, Some(&base), source, &bits)?;
+            return Ok(to);
+        }
         let (to, base) = out.of(op, x)?;
         device::expand(&to, base, source, &bits)?;
         Ok(to)
@@ -84,7 +117,7 @@ impl Op for MaskedScatter {
     fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let mask = rule.input(1)?;
         rule.each(|k| match k {
-            0 => rule.g().masked_fill(&mask, 0).map(Some),
+            0 => rule.g().masked_fill(&mask, 0)?.shrink_to(rule.shape(0)).map(Some),
             _ => {
                 // The first elements of the source were used, in order. The others get a gradient
                 // of 0.
@@ -100,8 +133,8 @@ impl Tensor {
     /// Returns a copy in which the k-th true place of `mask`, in row-major order, is the k-th
     /// element of `source`, in row-major order.
     ///
-    /// The mask is bool and broadcasts to the shape of this tensor. The source may have any shape,
-    /// and more elements than are needed.
+    /// The mask is bool. This tensor and the mask broadcast together, and the result has their
+    /// common shape. The source may have any shape, and more elements than are needed.
     ///
     /// ```
     /// # use inlay::Tensor;
@@ -117,16 +150,16 @@ impl Tensor {
     /// elements than the mask selects.
     #[track_caller]
     pub fn masked_scatter(&self, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
-        apply(MaskedScatter, &[self, mask, source])
+        apply(MaskedScatter { stretch_input: true }, &[self, mask, source])
     }
 
-    /// The in-place version of [`Tensor::masked_scatter`].
+    /// The in-place version of [`Tensor::masked_scatter`]. Only the mask is broadcast.
     ///
     /// # Errors
     /// The errors of [`Tensor::masked_scatter`]; also memory that is read-only or overlaps itself.
     /// After an error, nothing was written.
     #[track_caller]
     pub fn masked_scatter_(&self, mask: &Tensor, source: &Tensor) -> Result<&Self> {
-        apply_in_place(MaskedScatter, &[self, mask, source]).map(|_| self)
+        apply_in_place(MaskedScatter { stretch_input: false }, &[self, mask, source]).map(|_| self)
     }
 }

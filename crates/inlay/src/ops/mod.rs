@@ -76,6 +76,7 @@ registry! {
         DiagonalScatter(WriteRegion<Diagonal>), Diagonal(region::ReadRegion<Diagonal>)
     }
     flat: helper { CheckedIndex(flat::CheckedIndex) }
+    gather_nd {}
     index { SetItem(WriteRegion<index::Basic>), GetItem(region::ReadRegion<index::Basic>) }
     index_add {}
     index_copy {}

@@ -211,7 +211,7 @@ fn flat_index(index: &Tensor, axis: usize, shape: &[Dim], entries: &[Dim]) -> Re
     let mut flat = index.filled(entries, false, DType::I64)?;
     for k in 0..shape.len() {
         let at = if k == axis {
-            checked_index(&PUT_ALONG_AXIS, index, axis, shape[k])?
+            checked_index(&PUT_ALONG_AXIS, None, index, axis, shape[k])?
         } else {
             let mut along = vec![1; shape.len()];
             along[k] = -1;

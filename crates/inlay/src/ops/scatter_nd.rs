@@ -3,7 +3,8 @@
 
 use inlay_core::{Dim, Error, Layout, Meta, Result};
 
-use super::flat::{Flat, how};
+use super::flat::assign_or_add;
+use super::index_put::flat;
 use crate::declare::{Operation, declare};
 use crate::site::within;
 use crate::{Item, Tensor};
@@ -67,25 +68,32 @@ fn add(
     updates: &Tensor,
 ) -> Result<Tensor> {
     updates.meta().expect_dtype_of(operation.name, "updates", &x.meta(), "x")?;
-    let flat = nd_index(operation, x, index)?;
-    let mut expected = flat.shape.clone();
-    expected.extend_from_slice(&x.dims()[flat.axes..]);
-    let updates = updates.fitting(operation, "updates", &expected)?;
-    let rows = flat.updates(operation, "updates", x, &updates)?;
-    flat.rows(x)?.scatter(&flat.index, &rows, how(operation, true))?.shaped(&x.dims())
+    let parts = split(operation, x, index)?;
+    let flat = flat(operation, x, &parts.iter().collect::<Vec<_>>(), false)?;
+    let updates = updates.beside(operation.name, "updates", x, "x")?;
+    let updates = updates.fitting(operation, "updates", &flat.shape_in(x))?;
+    flat.put(operation, x, &updates, assign_or_add(true))
 }
 
 /// Splits an index, whose last axis lists one position for each axis, into one index for each axis.
-fn nd_index(operation: &'static Operation, x: &Tensor, index: &Tensor) -> Result<Flat> {
+pub(super) fn split(
+    operation: &'static Operation,
+    x: &Tensor,
+    index: &Tensor,
+) -> Result<Vec<Tensor>> {
     let op = operation.name;
     index.meta().expect_index(op, "index")?;
     index.meta().expect_rank_at_least(op, "index", 1)?;
+    x.meta().expect_rank_at_least(op, "x", 1)?;
     let index = index.beside(op, "index", x, "x")?;
     let axis = index.rank() - 1;
     let Dim::Known(depth) = index.dims()[axis] else {
         return Err(Error::OpenSize { op, arg: "index", axis });
     };
-    let parts = (0..depth as i64).map(|k| index.index(&[Item::Ellipsis, Item::At(k)]));
-    let parts = parts.collect::<Result<Vec<Tensor>>>()?;
-    Flat::of_indices(operation, x, &parts.iter().collect::<Vec<_>>())
+    if depth == 0 || depth > x.rank() {
+        let (arg, got) = ("the number of indices", depth.to_string());
+        let expected = format!("1 to {}, the rank of x", x.rank());
+        return Err(Error::Argument { op, arg, got, expected });
+    }
+    (0..depth as i64).map(|k| index.index(&[Item::Ellipsis, Item::At(k)])).collect()
 }

@@ -56,7 +56,7 @@ impl SelectedScatter {
         if axis_of(select.name(), "axis", select.axis, rows.rank()) != Ok(axis) {
             return None;
         }
-        let check = CheckedIndex { name: select.name, axis, size: rows.shape[axis] };
+        let check = CheckedIndex { name: select.name, axis, size: rows.shape[axis], number: None };
         let (select, pad) = (select.clone(), pad.cloned());
         Some((check, SelectedScatter { select, pad, scatter: *scatter, axis }))
     }
