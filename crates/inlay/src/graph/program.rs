@@ -168,7 +168,8 @@ impl Program {
     /// Returns an empty program that traces a function. The function sees the sizes of a call.
     pub(super) fn of_call() -> Self {
         let (graph, plans, call) = (Mutex::default(), Mutex::default(), Some(CallSizes::default()));
-        Program(Arc::new(Shared { graph, plans, call }))
+        let closed = AtomicBool::default();
+        Program(Arc::new(Shared { graph, plans, call, closed }))
     }
 
     /// Whether the traced function has read an open size.
