@@ -30,18 +30,23 @@ mod device;
 mod format;
 mod funnel;
 mod graph;
+mod indexing;
 
 pub mod interop;
 mod lock;
 mod memory;
 mod op;
+mod operand;
+mod operators;
 mod ops;
 mod placement;
 mod scalar;
 mod site;
+mod sizes;
 mod symbolic;
 mod tape;
 mod tensor;
+mod values;
 
 pub use backward::GradOptions;
 pub use declare::{Advice, Argument, ArgumentKind, Bounds, Operation, Preset, Returns, Value};
@@ -51,8 +56,10 @@ pub use device::{
 };
 pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, jit};
 pub use half::{bf16, f16};
+pub use indexing::IntoItems;
 pub use inlay_core::{
-    DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, Slice, Symbol,
+    DType, Dim, Dims, Error, ErrorKind, Integer, IntoEnd, Kind, Layout, Meta, Reduce, Result,
+    Slice, Symbol,
 };
 pub use inlay_cpu::Element;
 pub use inlay_cpu::memory::{
@@ -64,14 +71,17 @@ pub use inlay_gpu::{
     PoolStats as GpuMemoryStats, empty_pool as empty_gpu_cache, pool_stats as gpu_memory_stats,
 };
 pub use num_complex::{Complex32, Complex64};
+pub use operand::Operand;
 pub use ops::{
-    Diagonal, DiagonalScatter, Fill, Item, PutAlongAxis, Scatter, SelectScatter, SliceScatter,
-    Slices, operations,
+    Diagonal, DiagonalScatter, Item, PutAlongAxis, Scatter, SelectScatter, SliceScatter, Slices,
+    operations,
 };
 pub use scalar::Scalar;
 pub use site::{named, set_site};
+pub use sizes::{IntoAxes, IntoShape};
 pub use tape::{NoGrad, is_grad_enabled};
 pub use tensor::Tensor;
+pub use values::{Nested, Values};
 
 /// The Rust examples of the README and of the pages under docs/ run as tests.
 #[cfg(doctest)]

@@ -102,7 +102,7 @@ impl Flat {
                 Error::BroadcastTogether { op, a, b }
             })?;
         }
-        let mut flat = Tensor::scalar(op, "index", 0, DType::I64)?;
+        let mut flat = Tensor::number(op, "index", 0, DType::I64)?;
         for (axis, index) in indices.iter().enumerate() {
             let size = x.dims()[axis];
             let step = x.count(&[size], DType::I64)?;

@@ -2,12 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod cases;
+mod examples;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod gradients;
 mod graph;
+mod in_place;
 mod junk;
 mod memory;
+mod natural;
 mod properties;
 mod support;
 mod sweep;
