@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Error, Result};
+
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
@@ -137,11 +139,24 @@ impl fmt::Display for DType {
     }
 }
 
+/// Reads [`DType::name`].
+///
+/// ```
+/// use inlay_core::DType;
+///
+/// assert_eq!("float32".parse(), Ok(DType::F32));
+/// let error = "float8".parse::<DType>().expect_err("there is no such dtype");
+/// assert!(error.to_string().starts_with("parse: dtype is \"float8\", expected one of bool, "));
+/// ```
 impl FromStr for DType {
-    type Err = ();
+    type Err = Error;
 
-    fn from_str(name: &str) -> Result<Self, ()> {
-        DType::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or(())
+    fn from_str(name: &str) -> Result<Self> {
+        let found = DType::ALL.into_iter().find(|dtype| dtype.name() == name);
+        found.ok_or_else(|| {
+            let expected = format!("one of {}", DType::ALL.map(DType::name).join(", "));
+            Error::Argument { op: "parse", arg: "dtype", got: format!("{name:?}"), expected }
+        })
     }
 }
 
@@ -154,7 +169,8 @@ mod tests {
         for dtype in DType::ALL {
             assert_eq!(dtype.name().parse(), Ok(dtype));
         }
-        assert!("float8".parse::<DType>().is_err());
+        let error = "float8".parse::<DType>().expect_err("there is no such dtype").to_string();
+        assert!(DType::ALL.iter().all(|dtype| error.contains(dtype.name())), "{error}");
     }
 
     #[test]

@@ -1,10 +1,24 @@
 //! Python's slice rules: clamping, negative positions from the end, negative steps.
 
 use std::fmt;
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Integer;
+
 /// `start:stop:step` as written, before the length of the axis is known.
+///
+/// Rust's ranges of any integer type convert to slices. Their ends follow the rules of slices:
+/// negative ones count from the end of the axis, and those past its ends are clamped.
+///
+/// ```
+/// use inlay_core::Slice;
+///
+/// assert_eq!(Slice::from(1..-1), Slice::new(1, -1, 1));
+/// assert_eq!(Slice::from(..=2), Slice::new(None, 3, 1));
+/// assert_eq!(Slice::from(..).step(-1), Slice::new(None, None, -1));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slice {
     /// The first position. `None` means the first one in the direction of the step.
@@ -47,9 +61,26 @@ impl Slice {
     /// The slice of a whole axis.
     pub const ALL: Slice = Slice { start: None, stop: None, step: 1 };
 
-    /// Returns the slice `start:stop:step`.
-    pub fn new(start: impl Into<Option<i64>>, stop: impl Into<Option<i64>>, step: i64) -> Self {
-        Slice { start: start.into(), stop: stop.into(), step }
+    /// Returns the slice `start:stop:step`. An end is an integer, or `None` if it is open.
+    ///
+    /// ```
+    /// # use inlay_core::{ResolvedSlice, Slice};
+    /// let slice = Slice::new(-1, None, -3);
+    /// assert_eq!(slice.resolve(6), Some(ResolvedSlice { start: 5, step: -3, len: 2 }));
+    /// ```
+    pub fn new(start: impl IntoEnd, stop: impl IntoEnd, step: impl Integer) -> Self {
+        Slice { start: start.into_end(), stop: stop.into_end(), step: step.to_i64() }
+    }
+
+    /// Returns the same ends with another step.
+    ///
+    /// ```
+    /// # use inlay_core::Slice;
+    /// assert_eq!(Slice::from(2..8).step(3), Slice::new(2, 8, 3));
+    /// ```
+    #[must_use]
+    pub fn step(self, step: impl Integer) -> Self {
+        Slice { step: step.to_i64(), ..self }
     }
 
     /// Returns what the slice selects of `0..len`, or `None` if the step is 0.
@@ -77,6 +108,66 @@ impl Slice {
             step: step.clamp(-n.max(1), n.max(1)) as isize,
             len: count as usize,
         })
+    }
+}
+
+/// An end of a slice: an integer, or `None` if the end is open.
+pub trait IntoEnd {
+    /// Returns the end.
+    fn into_end(self) -> Option<i64>;
+}
+
+impl<T: Integer> IntoEnd for T {
+    fn into_end(self) -> Option<i64> {
+        Some(self.to_i64())
+    }
+}
+
+impl IntoEnd for Option<i64> {
+    fn into_end(self) -> Option<i64> {
+        self
+    }
+}
+
+/// Returns the end after the position `last`. After the last position of an axis, -1, there is no
+/// end to name: 0 is the first position.
+fn after(last: impl Integer) -> Option<i64> {
+    last.to_i64().checked_add(1).filter(|end| *end != 0)
+}
+
+impl From<RangeFull> for Slice {
+    fn from(_: RangeFull) -> Self {
+        Slice::ALL
+    }
+}
+
+impl<T: Integer> From<Range<T>> for Slice {
+    fn from(range: Range<T>) -> Self {
+        Slice::new(range.start, range.end, 1)
+    }
+}
+
+impl<T: Integer> From<RangeFrom<T>> for Slice {
+    fn from(range: RangeFrom<T>) -> Self {
+        Slice::new(range.start, None, 1)
+    }
+}
+
+impl<T: Integer> From<RangeTo<T>> for Slice {
+    fn from(range: RangeTo<T>) -> Self {
+        Slice::new(None, range.end, 1)
+    }
+}
+
+impl<T: Integer> From<RangeInclusive<T>> for Slice {
+    fn from(range: RangeInclusive<T>) -> Self {
+        Slice::new(*range.start(), after(*range.end()), 1)
+    }
+}
+
+impl<T: Integer> From<RangeToInclusive<T>> for Slice {
+    fn from(range: RangeToInclusive<T>) -> Self {
+        Slice::new(None, after(range.end), 1)
     }
 }
 
@@ -128,5 +219,20 @@ mod tests {
             }
         }
         assert_eq!(Slice::new(0, 1, 0).resolve(3), None);
+    }
+
+    #[test]
+    fn ranges_of_all_kinds_and_integers_are_slices() {
+        assert_eq!(Slice::from(..), Slice::ALL);
+        assert_eq!(Slice::from(1..3), Slice::new(1, 3, 1));
+        assert_eq!(Slice::from(1usize..3), Slice::new(1, 3, 1));
+        assert_eq!(Slice::from(-2i64..), Slice::new(-2, None, 1));
+        assert_eq!(Slice::from(..-1isize), Slice::new(None, -1, 1));
+        assert_eq!(Slice::from(0..=2u8), Slice::new(0, 3, 1));
+        assert_eq!(Slice::from(1..=-1), Slice::new(1, None, 1));
+        assert_eq!(Slice::from(..=-1), Slice::ALL);
+        assert_eq!(Slice::from(..=-2), Slice::new(None, -1, 1));
+        assert_eq!(Slice::from(0..usize::MAX).stop, Some(i64::MAX));
+        assert_eq!(Slice::from(0..=u64::MAX).stop, None);
     }
 }

@@ -1,10 +1,11 @@
 //! The enums that operations and kernels share for what is done with values.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DType, Kind};
+use crate::{DType, Error, Kind, Result};
 
 /// How several values for one place are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -56,6 +57,27 @@ impl Reduce {
             Reduce::Mean => dtype != DType::Bool,
             Reduce::Amax | Reduce::Amin => dtype.kind() != Kind::Complex,
         }
+    }
+}
+
+/// Reads any of the names in [`Reduce::NAMES`].
+///
+/// ```
+/// use inlay_core::Reduce;
+///
+/// assert_eq!("add".parse(), Ok(Reduce::Sum));
+/// assert_eq!("max".parse(), Ok(Reduce::Amax));
+/// let error = "median".parse::<Reduce>().expect_err("there is no such reduction");
+/// assert!(error.to_string().contains("expected one of sum, mul, mean, amax, amin"));
+/// ```
+impl FromStr for Reduce {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Reduce::from_name(name).ok_or_else(|| {
+            let (got, expected) = (format!("{name:?}"), format!("one of {}", Reduce::NAMES));
+            Error::Argument { op: "parse", arg: "reduction", got, expected }
+        })
     }
 }
 

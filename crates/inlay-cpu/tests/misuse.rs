@@ -352,7 +352,7 @@ fn combs_are_inside_of_their_rows() {
 fn pointwise_kernels_have_one_shape_and_dtype() {
     let (x, wide, long) = (f32s(&[4]), Owned::new(DType::F64, &[4]), f32s(&[5]));
     let add = |dst: &Owned, a: &Owned| {
-        with(dst, [a], |dst, [a]| kernels::arithmetic(Arithmetic::Add, dst, a, a));
+        with(dst, [a], |dst, [a]| kernels::arithmetic(Arithmetic::Add, dst, Some(a), a));
     };
     add(&f32s(&[4]), &x);
     refused("one dtype", || add(&wide, &x));

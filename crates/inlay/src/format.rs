@@ -1,4 +1,5 @@
-//! The `Debug` text of a tensor: the elements in nested brackets, then shape, dtype and device.
+//! The texts of a tensor. `Display` shows the elements in nested brackets; `Debug` adds shape, dtype
+//! and device.
 
 use std::fmt;
 
@@ -20,29 +21,61 @@ const MOST: usize = 1 << 21;
 const PREFIX: &str = "Tensor(";
 const GAP: &str = "...";
 
-/// Writes the text of a tensor that is not symbolic.
-pub(crate) fn write(tensor: &Tensor, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    // Printing must not fail, so elements that can't be read are shown as a gap.
-    let elements = elements(tensor).unwrap_or_else(|_| GAP.into());
-    write!(f, "{PREFIX}{elements}, shape={:?}, dtype={}", tensor.shape(), tensor.dtype())?;
-    match tensor.device() {
-        Device::Cpu => f.write_str(")"),
-        device => write!(f, ", device={device})"),
+/// The elements, then shape, dtype and device. `{:.2?}` gives floats two digits.
+///
+/// ```
+/// let x = inlay::Tensor::from([1.0f32, 0.25]);
+/// assert_eq!(format!("{x:?}"), "Tensor([ 1.0, 0.25], shape=[2], dtype=float32)");
+/// ```
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(text) = self.symbolic_text() {
+            return f.write_str(&text);
+        }
+        let elements = elements(self, f.precision(), PREFIX.len());
+        write!(f, "{PREFIX}{elements}, shape={:?}, dtype={}", self.shape(), self.dtype())?;
+        match self.device() {
+            Device::Cpu => f.write_str(")"),
+            device => write!(f, ", device={device})"),
+        }
     }
 }
 
-fn elements(tensor: &Tensor) -> Result<String> {
+/// The elements. `{:.2}` gives floats two digits.
+///
+/// ```
+/// let x = inlay::Tensor::from([[1, 20], [3, 4]]);
+/// assert_eq!(x.to_string(), "[[ 1, 20],\n [ 3,  4]]");
+/// assert_eq!(format!("{:.2}", inlay::Tensor::from(1.0f32 / 3.0)), "0.33");
+/// ```
+impl fmt::Display for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.symbolic_text() {
+            Some(text) => f.write_str(&text),
+            None => f.write_str(&elements(self, f.precision(), 0)),
+        }
+    }
+}
+
+/// Returns the elements as text that begins in column `indent`.
+fn elements(tensor: &Tensor, precision: Option<usize>, indent: usize) -> String {
+    // Printing must not fail, so elements that can't be read are shown as a gap.
+    let shown = try_elements(tensor, precision, indent);
+    shown.unwrap_or_else(|_| GAP.into())
+}
+
+fn try_elements(tensor: &Tensor, precision: Option<usize>, indent: usize) -> Result<String> {
     let numel = tensor.numel();
     if numel == 0 {
         return Ok("[]".into());
     }
     let summary = numel > THRESHOLD;
     let shown = if summary { tensor.corners(EDGE)? } else { tensor.clone() };
-    let mut words = words(shown.array())?;
+    let mut words = words(shown.array(), precision)?;
     let width = words.iter().map(String::len).max().unwrap_or(0);
     words.iter_mut().for_each(|word| *word = format!("{word:>width$}"));
     let mut text = String::new();
-    nest(&mut text, &words, shown.shape(), summary, PREFIX.len() + 1);
+    nest(&mut text, &words, shown.shape(), summary, indent + 1);
     Ok(text)
 }
 
@@ -72,9 +105,21 @@ fn nest(text: &mut String, words: &[String], shape: &[usize], summary: bool, ind
 }
 
 /// Returns the elements as text, in row-major order.
-fn words(array: &Array) -> Result<Vec<String>> {
-    fn each<T: Element>(array: &Array, word: fn(&T) -> String) -> Result<Vec<String>> {
+fn words(array: &Array, precision: Option<usize>) -> Result<Vec<String>> {
+    fn each<T: Element>(array: &Array, word: impl Fn(&T) -> String) -> Result<Vec<String>> {
         Ok(device::load::<T>(array)?.iter().map(word).collect())
+    }
+    fn float<T: fmt::Debug>(precision: Option<usize>) -> impl Fn(&T) -> String {
+        move |value| match precision {
+            Some(digits) => format!("{value:.digits$?}"),
+            None => format!("{value:?}"),
+        }
+    }
+    fn complex<T: fmt::Display>(precision: Option<usize>) -> impl Fn(&T) -> String {
+        move |value| match precision {
+            Some(digits) => format!("{value:.digits$}"),
+            None => value.to_string(),
+        }
     }
     // The `Debug` text of a float shows that it is one: 1.0, not 1.
     match array.dtype {
@@ -87,12 +132,12 @@ fn words(array: &Array) -> Result<Vec<String>> {
         DType::I32 => each::<i32>(array, i32::to_string),
         DType::U64 => each::<u64>(array, u64::to_string),
         DType::I64 => each::<i64>(array, i64::to_string),
-        DType::F16 => each::<f16>(array, |value| format!("{value:?}")),
-        DType::BF16 => each::<bf16>(array, |value| format!("{value:?}")),
-        DType::F32 => each::<f32>(array, |value| format!("{value:?}")),
-        DType::F64 => each::<f64>(array, |value| format!("{value:?}")),
-        DType::C64 => each::<Complex32>(array, Complex32::to_string),
-        DType::C128 => each::<Complex64>(array, Complex64::to_string),
+        DType::F16 => each::<f16>(array, float(precision)),
+        DType::BF16 => each::<bf16>(array, float(precision)),
+        DType::F32 => each::<f32>(array, float(precision)),
+        DType::F64 => each::<f64>(array, float(precision)),
+        DType::C64 => each::<Complex32>(array, complex(precision)),
+        DType::C128 => each::<Complex64>(array, complex(precision)),
     }
 }
 
@@ -102,6 +147,13 @@ impl Tensor {
     /// still longer than `2 * edge`, so a printer that sees only the copy knows where to put a gap.
     ///
     /// Only the elements that the copy has are read.
+    ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::arange(0, 100, 1, DType::I32)?;
+    /// assert_eq!(x.corners(2)?.to_vec::<i32>()?, [0, 1, 2, 97, 98, 99]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A symbolic tensor; also a tensor with so many long axes that the copy would have millions of
@@ -127,8 +179,7 @@ impl Tensor {
             return Err(Error::OutOfMemory { bytes: numel.saturating_mul(array.dtype.size()) });
         }
         let ends = array.with_layout(Layout::strided(shape, strides, array.layout.offset()));
-        let kept: Vec<i64> = kept.iter().map(|size| *size as i64).collect();
-        Tensor::from_array(ends).copy()?.reshape(&kept)
+        Tensor::from_array(ends).copy()?.reshape(kept)
     }
 }
 
@@ -158,7 +209,7 @@ Tensor([[[ true]],
 
     #[test]
     fn scalars_have_no_brackets_and_empty_tensors_no_elements() {
-        let x = Tensor::from_slice(&[Complex32::new(1.0, -2.0)], &[]).unwrap();
+        let x = Tensor::from_slice(&[Complex32::new(1.0, -2.0)], ()).unwrap();
         assert_eq!(text(&x), "Tensor(1-2i, shape=[], dtype=complex64)");
         let x = Tensor::from_slice::<u8>(&[], &[2, 0]).unwrap();
         assert_eq!(text(&x), "Tensor([], shape=[2, 0], dtype=uint8)");
@@ -186,13 +237,21 @@ Tensor([[  59,  119,  179, ..., 3479, 3539, 3599],
     /// These tensors would not fit in memory.
     #[test]
     fn only_the_elements_that_are_shown_are_read() {
-        let one = Tensor::from_slice(&[0.5f64], &[]).unwrap();
+        let one = Tensor::scalar(0.5f64).unwrap();
         for rank in 0..=5 {
             let large = one.broadcast_to(&vec![usize::MAX; rank]).unwrap();
             assert_eq!(text(&large).matches("0.5").count(), 6usize.pow(rank as u32));
         }
         let most = one.broadcast_to(&[7; 20]).unwrap();
         assert_eq!(text(&most), format!("Tensor(..., shape={:?}, dtype=float64)", [7; 20]));
+    }
+
+    #[test]
+    fn display_shows_only_the_elements_in_the_asked_precision() {
+        let x = Tensor::from([[1.0f32, -0.25], [30.0, 1.0 / 3.0]]);
+        assert_eq!(format!("{x:.2}"), "[[ 1.00, -0.25],\n [30.00,  0.33]]");
+        assert_eq!(Tensor::from([7u8, 10]).to_string(), "[ 7, 10]");
+        assert_eq!(format!("{:.1}", Tensor::from(Complex32::new(1.0, -2.0))), "1.0-2.0i");
     }
 
     #[test]

@@ -42,18 +42,23 @@ mod format;
 mod funnel;
 mod graph;
 mod guard;
+mod indexing;
 
 pub mod interop;
 mod lock;
 mod memory;
 mod op;
+mod operand;
+mod operators;
 mod ops;
 mod placement;
 mod scalar;
 mod site;
+mod sizes;
 mod symbolic;
 mod tape;
 mod tensor;
+mod values;
 
 pub use backward::GradOptions;
 pub use declare::{Advice, Argument, ArgumentKind, Bounds, Operation, Preset, Returns, Value};
@@ -63,8 +68,10 @@ pub use device::{
 };
 pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, Written, jit};
 pub use half::{bf16, f16};
+pub use indexing::IntoItems;
 pub use inlay_core::{
-    Cause, DType, Dim, Dims, Error, ErrorKind, Kind, Layout, Meta, Reduce, Result, ShapeText,
+    Cause, DType, Dim, Dims, Error, ErrorKind, Integer, IntoEnd, Kind, Layout, Meta, Reduce, Result,
+    ShapeText,
     Slice, Symbol,
 };
 pub use inlay_cpu::memory::{
@@ -77,14 +84,17 @@ pub use inlay_gpu::{
     PoolStats as GpuMemoryStats, empty_pool as empty_gpu_cache, pool_stats as gpu_memory_stats,
 };
 pub use num_complex::{Complex32, Complex64};
+pub use operand::Operand;
 pub use ops::{
-    Diagonal, DiagonalScatter, Fill, Item, PutAlongAxis, Scatter, SelectScatter, SliceScatter,
-    Slices, operations,
+    Diagonal, DiagonalScatter, Item, PutAlongAxis, Scatter, SelectScatter, SliceScatter, Slices,
+    operations,
 };
 pub use scalar::Scalar;
 pub use site::{named, set_site};
+pub use sizes::{IntoAxes, IntoShape};
 pub use tape::{NoGrad, is_grad_enabled};
 pub use tensor::Tensor;
+pub use values::{Nested, Values};
 
 /// The Rust examples of the README and of the pages under docs/ run as tests.
 #[cfg(doctest)]

@@ -5,12 +5,23 @@ use inlay_cpu::Element;
 use inlay_cpu::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
 use num_complex::{Complex32, Complex64};
 
-use crate::Tensor;
 use crate::array::Array;
 use crate::memory::Buffer;
+use crate::{Tensor, bf16, f16};
 
 /// A number that takes any dtype of the same or a wider kind. A bool fits every dtype, an integer
 /// every number dtype whose range includes it, and a float the float and complex dtypes.
+///
+/// ```
+/// use inlay::{DType, Scalar, Tensor};
+///
+/// assert_eq!(Scalar::from(7u8), Scalar::Int(7));
+/// assert_eq!(Scalar::from(0.5f32), Scalar::Float(0.5));
+/// // Where a number is expected, any of Rust's types will do.
+/// let x = Tensor::full([2], 7usize, DType::F32)?;
+/// assert_eq!(x.to_vec::<f32>()?, [7.0, 7.0]);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Scalar {
@@ -22,6 +33,12 @@ pub enum Scalar {
 
 impl Scalar {
     /// The default dtype of the number as a tensor. Floats become `float32`.
+    ///
+    /// ```
+    /// # use inlay::{DType, Scalar};
+    /// assert_eq!(Scalar::from(1).dtype(), DType::I64);
+    /// assert_eq!(Scalar::from(1.0).dtype(), DType::F32);
+    /// ```
     pub fn dtype(self) -> DType {
         match self {
             Scalar::Bool(_) => DType::Bool,
@@ -111,30 +128,25 @@ impl Scalar {
 }
 
 /// Returns a 0-D tensor on the CPU, which can be used with tensors on any device.
-fn single<T: Element>(value: T) -> Result<Tensor> {
+pub(crate) fn single<T: Element>(value: T) -> Result<Tensor> {
     let buffer = Buffer::Cpu(inlay_cpu::Buffer::single(value)?);
     Ok(Tensor::from_array(Array { buffer, layout: Layout::single(), dtype: T::DTYPE }))
 }
 
-impl From<bool> for Scalar {
-    fn from(value: bool) -> Self {
-        Scalar::Bool(value)
-    }
+macro_rules! from {
+    ($($variant:ident($value:ident => $wide:expr): $($type:ty)*;)*) => { $($(
+        impl From<$type> for Scalar {
+            fn from($value: $type) -> Self {
+                Scalar::$variant($wide)
+            }
+        }
+    )*)* };
 }
-impl From<i64> for Scalar {
-    fn from(value: i64) -> Self {
-        Scalar::Int(value.into())
-    }
-}
-impl From<f64> for Scalar {
-    fn from(value: f64) -> Self {
-        Scalar::Float(value)
-    }
-}
-impl From<Complex64> for Scalar {
-    fn from(value: Complex64) -> Self {
-        Scalar::Complex(value)
-    }
+from! {
+    Bool(value => value): bool;
+    Int(value => value as i128): i8 i16 i32 i64 i128 isize u8 u16 u32 u64 usize;
+    Float(value => value.into()): f16 bf16 f32 f64;
+    Complex(value => Complex64::new(value.re.into(), value.im.into())): Complex32 Complex64;
 }
 
 #[cfg(test)]

@@ -3,12 +3,10 @@
 use std::sync::{Arc, Weak};
 
 use inlay_core::{DType, Dim, Dims, Error, Layout, Meta, Result, ShapeText, collect};
-use inlay_cpu::Element;
 
 use crate::array::Array;
 use crate::symbolic::Symbolic;
 use crate::tape::History;
-use crate::{Scalar, device};
 
 /// A handle to elements of one dtype and a shape.
 #[derive(Clone)]
@@ -85,61 +83,12 @@ impl Tensor {
         WeakTensor(Arc::downgrade(&self.0))
     }
 
-    /// Whether the memory of both overlaps.
-    pub(crate) fn overlaps(&self, other: &Tensor) -> bool {
-        !self.is_symbolic() && !other.is_symbolic() && self.array().overlaps(other.array())
-    }
-
     pub(crate) fn array(&self) -> &Array {
         &self.0.array
     }
 
     pub(crate) fn history(&self) -> &History {
         &self.0.history
-    }
-
-    /// Makes a tensor of a shape from its elements in row-major order.
-    ///
-    /// # Errors
-    /// A shape with another number of elements.
-    pub fn from_slice<T: Element>(values: &[T], shape: &[usize]) -> Result<Self> {
-        let op = "from_slice";
-        let layout = Layout::contiguous(op, shape, T::DTYPE.size())?;
-        if layout.numel() != values.len() {
-            let (arg, got) = ("shape", format!("{shape:?}"));
-            let expected = format!("one of {} elements", values.len());
-            return Err(Error::Argument { op, arg, got, expected });
-        }
-        let array = Array::new(op, T::DTYPE, shape)?;
-        device::store(&array, values)?;
-        Ok(Tensor::from_array(array))
-    }
-
-    /// Makes a 0-D tensor of a plain number. It is on the CPU, and can be used with tensors on any
-    /// device. Errors name `op` and `arg`.
-    ///
-    /// # Errors
-    /// A number that the dtype does not take.
-    pub fn scalar(
-        op: &'static str,
-        arg: &'static str,
-        value: impl Into<Scalar>,
-        dtype: DType,
-    ) -> Result<Self> {
-        value.into().to_tensor(op, arg, dtype)
-    }
-
-    /// Returns all elements in row-major order.
-    ///
-    /// # Errors
-    /// A type other than that of the elements.
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        if self.dtype() != T::DTYPE {
-            let (op, arg, expected) = ("to_vec", "self", T::DTYPE.name());
-            return Err(Error::DType { op, arg, got: self.dtype(), expected });
-        }
-        self.expect_elements("to_vec")?;
-        device::load(self.array())
     }
 
     /// The dtype and shape.
@@ -233,14 +182,10 @@ impl Tensor {
     }
 }
 
-impl std::fmt::Debug for Tensor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.symbolic() {
-            Some(symbolic) => {
-                let Meta { dtype, shape } = symbolic.meta();
-                write!(f, "Tensor(symbolic, shape={}, dtype={dtype})", ShapeText::of(shape))
-            }
-            None => crate::format::write(self, f),
-        }
+impl Tensor {
+    /// Returns the text of a symbolic tensor, which has no elements to show.
+    pub(crate) fn symbolic_text(&self) -> Option<String> {
+        let Meta { dtype, shape } = self.symbolic()?.meta();
+        Some(format!("Tensor(symbolic, shape={}, dtype={dtype})", ShapeText::of(shape)))
     }
 }

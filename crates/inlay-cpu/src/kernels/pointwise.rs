@@ -8,26 +8,26 @@ use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Bool8, Dst, Src};
 
-/// `dst = a (op) b`, element by element. Only floats and complex numbers can be divided.
+/// `dst = a (op) b`, element by element, or `dst (op)= b` without `a`. Only floats and complex
+/// numbers can be divided.
 ///
 /// # Panics
 /// When the views differ in shape or dtype, when `dst` overlaps a source, or when integers are
 /// divided.
-pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
-    assert!(a.dtype() == b.dtype() && a.dtype() == dst.dtype(), "one dtype");
+pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Option<Src<'_>>, b: Src<'_>) {
+    let dtype = dst.dtype();
+    assert!(b.dtype() == dtype && a.is_none_or(|a| a.dtype() == dtype), "one dtype");
     let dst = dst.into_target();
     match op {
-        Arithmetic::Add => dispatch!(wrapping a.dtype(), T => map(dst, a, b, |a: T, b: T| {
+        Arithmetic::Add => dispatch!(wrapping dtype, T => update(dst, a, b, |a: T, b: T| {
             T::narrow(T::acc_add(a.widen(), b.widen()))
         })),
-        Arithmetic::Multiply => dispatch!(wrapping a.dtype(), T => map(dst, a, b, |a: T, b: T| {
+        Arithmetic::Multiply => dispatch!(wrapping dtype, T => update(dst, a, b, |a: T, b: T| {
             T::narrow(T::acc_mul(a.widen(), b.widen()))
         })),
-        Arithmetic::Subtract => {
-            dispatch!(wrapping a.dtype(), T => map(dst, a, b, <T as Number>::sub))
-        }
-        Arithmetic::Divide => dispatch!(field a.dtype(), T => map(dst, a, b, <T as Field>::div),
-            else unreachable!("inference casts {} before it divides", a.dtype())),
+        Arithmetic::Subtract => dispatch!(wrapping dtype, T => update(dst, a, b, <T as Number>::sub)),
+        Arithmetic::Divide => dispatch!(field dtype, T => update(dst, a, b, <T as Field>::div),
+            else unreachable!("inference casts {dtype} before it divides")),
     }
 }
 
@@ -83,6 +83,45 @@ pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
         Comparison::Greater => order!(b, a, T => T::less),
         Comparison::GreaterEqual => order!(b, a, T => T::less_equal),
     }
+}
+
+/// [`map`] with one type. Without `a`, the old values of `dst` are the first operand.
+fn update<T: Copy>(dst: Target<'_>, a: Option<Src<'_>>, b: Src<'_>, f: impl Fn(T, T) -> T + Sync) {
+    if let Some(a) = a {
+        return map(dst, a, b, f);
+    }
+    dst.expect_apart(&b);
+    let walk = Walk::in_memory_order([dst.layout(), b.layout()]);
+    let size = size_of::<T>() as isize;
+    walk.parallel(2 * size_of::<T>(), |run| {
+        let [step, step_b] = run.strides;
+        // SAFETY: the walk stays inside of both layouts, which have dtype `T`, as the caller has
+        // checked. `b` does not overlap `dst`, as was just checked. Threads have different runs, so
+        // each element is read and written by one thread only.
+        unsafe {
+            let to = dst.origin().offset(run.offsets[0]);
+            let b = b.origin().offset(run.offsets[1]);
+            let at = |p: *const u8, k: isize, step: isize| {
+                p.offset(k * step).cast::<T>().read_unaligned()
+            };
+            let change = |k: isize, step: isize, b: T| {
+                let to = to.offset(k * step).cast::<T>();
+                to.write_unaligned(f(to.read_unaligned(), b));
+            };
+            // The compiler can vectorize only loops with constant strides. It must also see that
+            // the first operand is the destination: a source that might overlap it in another way
+            // would prevent that.
+            let len = run.len as isize;
+            if step == size && step_b == size {
+                (0..len).for_each(|k| change(k, size, at(b, k, size)));
+            } else if step == size && step_b == 0 {
+                let b = at(b, 0, 0);
+                (0..len).for_each(|k| change(k, size, b));
+            } else {
+                (0..len).for_each(|k| change(k, step, at(b, k, step_b)));
+            }
+        }
+    });
 }
 
 fn map<T: Copy, U: Copy>(dst: Target<'_>, a: Src<'_>, b: Src<'_>, f: impl Fn(T, T) -> U + Sync) {

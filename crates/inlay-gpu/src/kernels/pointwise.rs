@@ -18,19 +18,37 @@ macro_rules! of_two {
         )
     };
 }
-/// Writes `to = a (op) b`. All have one dtype and shape.
+
+/// The WGSL of `value(i)` as an expression of the old number `x` of the destination, and of `y`.
+macro_rules! of_old {
+    ($result:literal) => {
+        wgsl!(
+            "fn value(i: u32) -> Stored { ",
+            "let x = num(load_to(at_to(i))); let y = num(load_b(at_b(i))); return ",
+            $result,
+            "; }\n"
+        )
+    };
+}
+
+/// Writes `to = a (op) b`, or `to (op)= b` without `a`. All have one dtype and shape.
 ///
 /// # Errors
 /// The views don't fit, or the device can't compute with the dtype, is lost or refuses the call.
-pub fn arithmetic(op: Arithmetic, to: View<'_>, a: View<'_>, b: View<'_>) -> Result<()> {
-    let (name, body) = match op {
-        Arithmetic::Add => ("add", of_two!("raw(add(x, y))")),
-        Arithmetic::Subtract => ("subtract", of_two!("raw(sub(x, y))")),
-        Arithmetic::Multiply => ("multiply", of_two!("raw(mul(x, y))")),
-        Arithmetic::Divide => ("divide", of_two!("raw(div(x, y))")),
+pub fn arithmetic(op: Arithmetic, to: View<'_>, a: Option<View<'_>>, b: View<'_>) -> Result<()> {
+    let (name, body, update) = match op {
+        Arithmetic::Add => ("add", of_two!("raw(add(x, y))"), of_old!("raw(add(x, y))")),
+        Arithmetic::Subtract => ("subtract", of_two!("raw(sub(x, y))"), of_old!("raw(sub(x, y))")),
+        Arithmetic::Multiply => ("multiply", of_two!("raw(mul(x, y))"), of_old!("raw(mul(x, y))")),
+        Arithmetic::Divide => ("divide", of_two!("raw(div(x, y))"), of_old!("raw(div(x, y))")),
     };
-    expect::dtype(name, "a", a, to.dtype)?;
-    of_two(name, body, to, a, b)
+    if let Some(a) = a {
+        expect::dtype(name, "a", a, to.dtype)?;
+        return of_two(name, body, to, a, b);
+    }
+    expect::like(name, "b", b, to)?;
+    to.buffer.gpu().expect_arithmetic(name, to.dtype)?;
+    Kernel::new(name, update, to.buffer).computes_in(to.dtype).read("b", b)?.update(to)
 }
 
 /// Runs a body that reads `a` and `b`, which have one dtype and the shape of `to`.

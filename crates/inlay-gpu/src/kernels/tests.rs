@@ -76,10 +76,12 @@ fn record_all(dtype: DType, make: fn(DType, &[usize]) -> Tensor) -> Result<()> {
     }
 
     for op in [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply] {
-        kernels::arithmetic(op, to, a, b)?;
+        kernels::arithmetic(op, to, Some(a), b)?;
+        kernels::arithmetic(op, to, None, b)?;
     }
     if matches!(kind, Kind::Float | Kind::Complex) {
-        kernels::arithmetic(Arithmetic::Divide, to, a, b)?;
+        kernels::arithmetic(Arithmetic::Divide, to, Some(a), b)?;
+        kernels::arithmetic(Arithmetic::Divide, to, None, b)?;
         if !matches!(dtype, DType::F32 | DType::C64) || has_double {
             kernels::products_of_others(to, b, a, None, 0, &rows)?;
             kernels::products_of_others(to, b, a, Some(b), 0, &rows)?;
@@ -197,11 +199,12 @@ fn views_that_do_not_fit_are_refused() {
             kernels::arithmetic(
                 add,
                 View { layout: &crooked, ..to },
-                View { layout: &crooked, ..from },
+                Some(View { layout: &crooked, ..from }),
                 View { layout: &crooked, ..from },
             ),
         ),
-        ("shape of b", kernels::arithmetic(add, to, from, short)),
+        ("shape of b", kernels::arithmetic(add, to, Some(from), short)),
+        ("shape of b in place", kernels::arithmetic(add, to, None, short)),
         ("dtype of a result", kernels::compare(Comparison::Less, to, from, from)),
         ("condition", kernels::blend(to, from, from, None)),
         ("axis", kernels::gather_rows(to, from, 2, &rows)),

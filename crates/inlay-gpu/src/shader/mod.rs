@@ -156,8 +156,7 @@ impl<'a> Kernel<'a> {
         let (size, elements) = (to.size(), layout::count(to.layout.numel())?);
         self.params[1] = elements;
         if !layout::is_dense(to.layout, size) {
-            self.recipe.driver = Driver::Strided;
-            return self.puts(to)?.launch(elements, 0);
+            return self.update(to);
         }
         to.expect_destination(self.recipe.name)?;
         let per_word = (4 / size).max(1) as u32;
@@ -166,6 +165,14 @@ impl<'a> Kernel<'a> {
         layout::count((first + 1) * per_word as usize + to.layout.numel())?;
         let threads = elements.div_ceil(per_word);
         self.operand("to", to.buffer, size, Access::Write).launch(threads, first as u32)
+    }
+
+    /// Like [`Kernel::to`], for a body that reads the old element `i` as `load_to(at_to(i))`.
+    pub(crate) fn update(mut self, to: View<'a>) -> Result<()> {
+        let elements = layout::count(to.layout.numel())?;
+        self.params[1] = elements;
+        self.recipe.driver = Driver::Strided;
+        self.puts(to)?.launch(elements, 0)
     }
 
     /// Launches `threads` threads. Thread `i` writes `value(i)` to `address(i)` of the destination.

@@ -116,7 +116,7 @@ impl<'py> Call<'py> {
         like: DType,
     ) -> PyResult<Arg<'a>> {
         if let Some(number) = number_of(object)? {
-            let tensor = Tensor::scalar(self.op, arg, number, like);
+            let tensor = Tensor::number(self.op, arg, number, like);
             return tensor.map(Arg::Owned).map_err(|error| self.raise(&error));
         }
         let array = match self.bring_in(arg, object)? {

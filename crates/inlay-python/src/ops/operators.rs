@@ -97,35 +97,35 @@ fn in_place<'py>(
 #[pymethods]
 impl PyTensor {
     fn __add__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "add", Tensor::add, slf.as_any(), &other.0)
+        binary(slf.py(), "add", |x, y| x.add(y), slf.as_any(), &other.0)
     }
 
     fn __radd__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "add", Tensor::add, &other.0, slf.as_any())
+        binary(slf.py(), "add", |x, y| x.add(y), &other.0, slf.as_any())
     }
 
     fn __sub__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "subtract", Tensor::subtract, slf.as_any(), &other.0)
+        binary(slf.py(), "subtract", |x, y| x.subtract(y), slf.as_any(), &other.0)
     }
 
     fn __rsub__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "subtract", Tensor::subtract, &other.0, slf.as_any())
+        binary(slf.py(), "subtract", |x, y| x.subtract(y), &other.0, slf.as_any())
     }
 
     fn __mul__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "multiply", Tensor::multiply, slf.as_any(), &other.0)
+        binary(slf.py(), "multiply", |x, y| x.multiply(y), slf.as_any(), &other.0)
     }
 
     fn __rmul__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "multiply", Tensor::multiply, &other.0, slf.as_any())
+        binary(slf.py(), "multiply", |x, y| x.multiply(y), &other.0, slf.as_any())
     }
 
     fn __truediv__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "divide", Tensor::divide, slf.as_any(), &other.0)
+        binary(slf.py(), "divide", |x, y| x.divide(y), slf.as_any(), &other.0)
     }
 
     fn __rtruediv__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> Given<'py> {
-        binary(slf.py(), "divide", Tensor::divide, &other.0, slf.as_any())
+        binary(slf.py(), "divide", |x, y| x.divide(y), &other.0, slf.as_any())
     }
 
     fn __iadd__<'py>(slf: &Bound<'py, Self>, other: Operand<'_, 'py>) -> PyResult<()> {
@@ -155,12 +155,12 @@ impl PyTensor {
         comparison: CompareOp,
     ) -> Given<'py> {
         let (op, make): (_, Binary) = match comparison {
-            CompareOp::Eq => ("equal", Tensor::equal),
-            CompareOp::Ne => ("not_equal", Tensor::not_equal),
-            CompareOp::Lt => ("less_than", Tensor::less_than),
-            CompareOp::Le => ("less_equal", Tensor::less_equal),
-            CompareOp::Gt => ("greater_than", Tensor::greater_than),
-            CompareOp::Ge => ("greater_equal", Tensor::greater_equal),
+            CompareOp::Eq => ("equal", |x, y| x.equal(y)),
+            CompareOp::Ne => ("not_equal", |x, y| x.not_equal(y)),
+            CompareOp::Lt => ("less_than", |x, y| x.less_than(y)),
+            CompareOp::Le => ("less_equal", |x, y| x.less_equal(y)),
+            CompareOp::Gt => ("greater_than", |x, y| x.greater_than(y)),
+            CompareOp::Ge => ("greater_equal", |x, y| x.greater_equal(y)),
         };
         binary(slf.py(), op, make, slf.as_any(), &other.0)
     }

@@ -89,7 +89,7 @@ pub(crate) fn rebuild(
     stop_gradient: bool,
 ) -> PyResult<PyTensor> {
     let damaged = |what: String| Class::Value.error(py, format!("pickle: {what}"));
-    let dtype: DType = dtype.parse().map_err(|()| damaged(format!("no dtype {dtype:?}")))?;
+    let dtype: DType = dtype.parse().map_err(|_| damaged(format!("no dtype {dtype:?}")))?;
     let layout = Layout::contiguous("pickle", &shape, dtype.size());
     let layout = layout.map_err(|error| raise(py, &error))?;
     let (have, need) = (data.as_bytes().len(), layout.numel() * dtype.size());

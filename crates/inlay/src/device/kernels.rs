@@ -98,8 +98,8 @@ kernels! {
     /// `to = from`, in the dtype of `to`.
     cast[to; from]() = (to, from);
 
-    /// `to = a (op) b`.
-    arithmetic[to; a, b](op: Arithmetic) = (op, to, a, b);
+    /// `to = a (op) b`, or `to (op)= b` without `a`.
+    arithmetic[to, base a; b](op: Arithmetic) = (op, to, a, b);
 
     /// `to = op(a)`.
     unary[to; a](op: Unary) = (op, to, a);

@@ -277,7 +277,7 @@ mod tests {
         let u = program.data("u", &dims(2), DType::F64).unwrap().with_gradient().unwrap();
         let index = program.data("index", &dims(1), DType::I64).unwrap();
         let mask = program.data("mask", &dims(2), DType::Bool).unwrap();
-        let mut total = Tensor::zeros(&[], DType::F64).unwrap();
+        let mut total = Tensor::zeros((), DType::F64).unwrap();
         for reduce in [Reduce::Sum, Reduce::Mul, Reduce::Mean, Reduce::Amax] {
             let y = x.scatter(&index, &u, Scatter::reduce(reduce).include_self(true)).unwrap();
             let y = y.masked_scatter(&mask, &u).unwrap();

@@ -1,18 +1,17 @@
 //! `+ - * /`, element by element.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 
 use inlay_core::{Arithmetic, DType, Error, Kind, Meta, Result};
 use serde::{Deserialize, Serialize};
 
-use super::broadcast::{common, stretch};
+use super::broadcast::{common, expect_stretch, stretch};
 use crate::array::Array;
 use crate::declare::{Operation, declare};
-use crate::funnel::apply;
+use crate::funnel::{apply, apply_in_place};
 use crate::op::{Inferred, Inputs, Op, Out};
-use crate::tape::is_grad_enabled;
 use crate::tape::{Grads, Rule, Saves};
-use crate::{Item, Tensor, device};
+use crate::{Operand, Tensor, device};
 
 declare! {
     /// ``x + y``, element by element; integers wrap, bools are or-ed.
@@ -95,12 +94,19 @@ impl Op for Arith {
         Inferred::only(meta)
     }
 
-    fn run(&self, [a, b]: &[&Array; 2], inferred: &Inferred<()>, _out: Out) -> Result<Array> {
+    fn run(&self, [a, b]: &[&Array; 2], inferred: &Inferred<()>, out: Out) -> Result<Array> {
         let op = self.name();
+        let dtype = inferred.meta.dtype;
+        let b = of_dtype(op, b, dtype)?;
+        if out == Out::InPlace {
+            // `Tensor::arithmetic_` has checked that the result fits in `a`.
+            device::arithmetic(a, None, &*stretch(op, "y", &b, a.shape())?, self.0)?;
+            return Ok((*a).clone());
+        }
         let to = a.fresh(op, &inferred.meta)?;
-        let (a, b) = (of_dtype(op, a, to.dtype)?, of_dtype(op, b, to.dtype)?);
+        let a = of_dtype(op, a, dtype)?;
         let stretched = |array| stretch(op, "x", array, to.shape());
-        device::arithmetic(&to, &*stretched(&a)?, &*stretched(&b)?, self.0)?;
+        device::arithmetic(&to, Some(&*stretched(&a)?), &*stretched(&b)?, self.0)?;
         Ok(to)
     }
 
@@ -137,79 +143,81 @@ fn of_dtype<'a>(op: &'static str, array: &'a Array, dtype: DType) -> Result<Cow<
     device::to_dtype(op, array, dtype).map(Cow::Owned)
 }
 
-impl Tensor {
-    /// Returns the sum, element by element. Integers wrap, bools are or-ed.
-    ///
-    /// # Errors
-    /// Dtypes that differ, shapes that don't broadcast together.
-    #[track_caller]
-    pub fn add(&self, other: &Tensor) -> Result<Tensor> {
-        apply(Arith(Arithmetic::Add), &[self, other])
-    }
-
-    /// Returns the difference, element by element. Integers wrap.
-    ///
-    /// # Errors
-    /// Dtypes that differ or are bool, shapes that don't broadcast together.
-    #[track_caller]
-    pub fn subtract(&self, other: &Tensor) -> Result<Tensor> {
-        apply(Arith(Arithmetic::Subtract), &[self, other])
-    }
-
-    /// Returns the product, element by element. Integers wrap, bools are and-ed.
-    ///
-    /// # Errors
-    /// Dtypes that differ, shapes that don't broadcast together.
-    #[track_caller]
-    pub fn multiply(&self, other: &Tensor) -> Result<Tensor> {
-        apply(Arith(Arithmetic::Multiply), &[self, other])
-    }
-
-    /// Returns the quotient, element by element. Integers and bools are divided as `f64`.
-    ///
-    /// # Errors
-    /// Dtypes that differ, shapes that don't broadcast together.
-    #[track_caller]
-    pub fn divide(&self, other: &Tensor) -> Result<Tensor> {
-        apply(Arith(Arithmetic::Divide), &[self, other])
-    }
-}
-
-macro_rules! in_place {
-    ($($name:ident, $of:literal, $op:ident;)*) => {
+macro_rules! arithmetic {
+    ($($name:ident, $in_place:ident, $op:ident, $x:literal, $y:literal, $result:literal, $($doc:literal),+;)*) => {
         impl Tensor { $(
-            #[doc = concat!("The in-place version of [`Tensor::", $of, "`]. The result must have")]
-            #[doc = "the shape and dtype of this tensor."]
+            $(#[doc = $doc])+
+            ///
+            /// ```
+            /// # use inlay::Tensor;
+            #[doc = concat!("let x = Tensor::from(", $x, ");")]
+            #[doc = concat!("let y = x.", stringify!($name), "(", $y, ")?;")]
+            #[doc = concat!("assert_eq!(y.to_vec::<f32>()?, ", $result, ");")]
+            /// # Ok::<(), inlay::Error>(())
+            /// ```
             ///
             /// # Errors
-            #[doc = concat!("The errors of [`Tensor::", $of, "`]; also memory that is read-only")]
-            #[doc = "or overlaps itself. After an error, nothing was written."]
+            /// Dtypes that differ or for which the operation is not defined, a number that the
+            /// dtype does not take, shapes that don't broadcast together.
             #[track_caller]
-            pub fn $name(&self, other: &Tensor) -> Result<&Self> {
-                self.arithmetic_(Arith(Arithmetic::$op), other)
+            pub fn $name(&self, other: impl Operand) -> Result<Tensor> {
+                let op = Arith(Arithmetic::$op);
+                let other = other.held(op.name(), "y", self)?;
+                apply(op, &[self, other.borrow()])
+            }
+
+            #[doc = concat!("The in-place version of [`Tensor::", stringify!($name), "`]. The")]
+            /// result must have the shape and dtype of this tensor.
+            ///
+            /// ```
+            /// # use inlay::Tensor;
+            #[doc = concat!("let x = Tensor::from(", $x, ");")]
+            #[doc = concat!("x.", stringify!($in_place), "(", $y, ")?;")]
+            #[doc = concat!("assert_eq!(x.to_vec::<f32>()?, ", $result, ");")]
+            /// # Ok::<(), inlay::Error>(())
+            /// ```
+            ///
+            /// # Errors
+            #[doc = concat!("The errors of [`Tensor::", stringify!($name), "`]; also an operand")]
+            /// that does not broadcast to the shape of this tensor, a result of another dtype, and
+            /// memory that is read-only or overlaps itself. After an error, nothing was written.
+            #[track_caller]
+            pub fn $in_place(&self, other: impl Operand) -> Result<&Self> {
+                let op = Arith(Arithmetic::$op);
+                let other = other.held(op.name(), "y", self)?;
+                self.arithmetic_(op, other.borrow())?;
+                Ok(self)
             }
         )* }
     };
 }
-in_place!(
-    add_, "add", Add;
-    subtract_, "subtract", Subtract;
-    multiply_, "multiply", Multiply;
-    divide_, "divide", Divide;
+arithmetic!(
+    add, add_, Add, "[1.0f32, 2.0]", "1", "[2.0, 3.0]",
+        "Returns the sum with a tensor or a number, element by element. Integers wrap, bools are",
+        "or-ed.";
+    subtract, subtract_, Subtract, "[1.0f32, 2.0]", "1", "[0.0, 1.0]",
+        "Returns the difference with a tensor or a number, element by element. Integers wrap.";
+    multiply, multiply_, Multiply, "[1.0f32, 2.0]", "3", "[3.0, 6.0]",
+        "Returns the product with a tensor or a number, element by element. Integers wrap, bools",
+        "are and-ed.";
+    divide, divide_, Divide, "[1.0f32, 2.0]", "4", "[0.25, 0.5]",
+        "Returns the quotient with a tensor or a number, element by element. Integers and bools",
+        "are divided as `f64`.";
 );
 
 impl Tensor {
-    fn arithmetic_(&self, op: Arith, other: &Tensor) -> Result<&Self> {
-        // The gradient rule reads the old values, so it gets a copy of an operand that is
-        // overwritten.
-        let reads = op.saves() != Saves::NOTHING;
-        let record = is_grad_enabled() && !(self.stop_gradient() && other.stop_gradient());
-        let operand = |tensor: &Tensor| match reads && record && self.overlaps(tensor) {
-            true => tensor.copy(),
-            false => Ok(tensor.clone()),
-        };
-        let result = apply(op, &[&operand(self)?, &operand(other)?])?;
-        self.assign(&[Item::Ellipsis], &result)?;
-        Ok(self)
+    #[track_caller]
+    fn arithmetic_(&self, op: Arith, other: &Tensor) -> Result<Tensor> {
+        let (name, x, y) = (op.name(), self.meta(), other.meta());
+        let result = op.infer(&[x.clone(), y.clone()])?.meta;
+        result.expect_dtype_of(name, "the result", &x, "x")?;
+        expect_stretch(name, "y", &y, &x)?;
+        if result.shape == x.shape {
+            return apply_in_place(op, &[self, other]);
+        }
+        // In a program whether `other` broadcasts to this shape may be known only later. The view
+        // is a node that checks it.
+        let other = other.stretched_for(op.operation(), "y", &x.shape)?;
+        apply_in_place(op, &[self, &other])
     }
 }

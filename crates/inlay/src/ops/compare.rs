@@ -1,5 +1,7 @@
 //! Comparisons, element by element.
 
+use std::borrow::Borrow;
+
 use inlay_core::{Comparison, DType, Error, Kind, Meta, Result};
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +10,7 @@ use crate::array::Array;
 use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
-use crate::{Tensor, device};
+use crate::{Operand, Tensor, device};
 
 declare! {
     /// ``x == y``, element by element, as bool.
@@ -134,8 +136,10 @@ macro_rules! comparison {
             /// Dtypes that differ, shapes that don't broadcast together, complex numbers for a
             /// comparison that needs an order.
             #[track_caller]
-            pub fn $name(&self, other: &Tensor) -> Result<Tensor> {
-                apply(Compare(Comparison::$variant), &[self, other])
+            pub fn $name(&self, other: impl Operand) -> Result<Tensor> {
+                let op = Compare(Comparison::$variant);
+                let other = other.held(op.name(), "y", self)?;
+                apply(op, &[self, other.borrow()])
             }
         )* }
     };

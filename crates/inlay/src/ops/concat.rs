@@ -1,7 +1,10 @@
 //! `concat` and `stack`: join tensors along an axis.
 
-use inlay_core::{Dim, Dims, Error, Meta, ResolvedSlice, Result, axis_of, expect_shape};
+use std::borrow::Borrow;
+
+use inlay_core::{Dim, Dims, Error, Integer, Meta, ResolvedSlice, Result, axis_of, expect_shape};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use super::block::Block;
 use super::names::Caller;
@@ -101,8 +104,8 @@ impl Tensor {
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.
     #[track_caller]
-    pub fn concat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
-        apply(Concat { name: Caller(&CONCAT), axis }, tensors)
+    pub fn concat(tensors: &[impl Borrow<Tensor>], axis: impl Integer) -> Result<Tensor> {
+        apply(Concat { name: Caller(&CONCAT), axis: axis.to_i64() }, &borrowed(tensors))
     }
 
     /// Joins tensors along a new axis at position `axis`. Their dtypes and shapes must be equal.
@@ -110,14 +113,23 @@ impl Tensor {
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.
     #[track_caller]
-    pub fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
-        let op = STACK.name;
-        let rank = tensors.first().map_or(0, |tensor| tensor.rank()) + 1;
-        let axis = axis_of(op, "axis", axis, rank)?;
-        let rows = tensors
-            .iter()
-            .map(|tensor| tensor.fitting(&STACK, "x", &tensors[0].dims())?.merged(axis, 0));
-        let rows = rows.collect::<Result<Vec<Tensor>>>()?;
-        apply(Concat { name: Caller(&STACK), axis: axis as i64 }, &rows.iter().collect::<Vec<_>>())
+    pub fn stack(tensors: &[impl Borrow<Tensor>], axis: impl Integer) -> Result<Tensor> {
+        stack(&borrowed(tensors), axis.to_i64())
     }
+}
+
+fn borrowed(tensors: &[impl Borrow<Tensor>]) -> SmallVec<[&Tensor; 4]> {
+    tensors.iter().map(Borrow::borrow).collect()
+}
+
+#[track_caller]
+fn stack(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
+    let op = STACK.name;
+    let rank = tensors.first().map_or(0, |tensor| tensor.rank()) + 1;
+    let axis = axis_of(op, "axis", axis, rank)?;
+    let rows = tensors
+        .iter()
+        .map(|tensor| tensor.fitting(&STACK, "x", &tensors[0].dims())?.merged(axis, 0));
+    let rows = rows.collect::<Result<Vec<Tensor>>>()?;
+    apply(Concat { name: Caller(&STACK), axis: axis as i64 }, &rows.iter().collect::<Vec<_>>())
 }

@@ -5,7 +5,8 @@ use inlay_core::{DType, Error, Kind, Meta, Result};
 use super::stretch::BroadcastTo;
 use crate::declare::declare;
 use crate::funnel::apply_on;
-use crate::{Device, Scalar, Tensor, current_device, with_device};
+use crate::sizes::{Numbers, sizes_of};
+use crate::{Device, IntoShape, Scalar, Tensor, current_device, with_device};
 
 declare! {
     /// A tensor of zeros.
@@ -73,8 +74,8 @@ impl Tensor {
     /// # Errors
     /// A value that the dtype does not take, a shape that does not fit in memory.
     #[track_caller]
-    pub fn full(shape: &[usize], value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
-        filled(FULL.name, shape, value.into(), dtype)
+    pub fn full(shape: impl IntoShape, value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
+        filled(FULL.name, &shape.numbers(), value.into(), dtype)
     }
 
     /// Returns a tensor of zeros.
@@ -82,8 +83,8 @@ impl Tensor {
     /// # Errors
     /// A shape that does not fit in memory.
     #[track_caller]
-    pub fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor> {
-        filled(ZEROS.name, shape, Scalar::Bool(false), dtype)
+    pub fn zeros(shape: impl IntoShape, dtype: DType) -> Result<Tensor> {
+        filled(ZEROS.name, &shape.numbers(), Scalar::Bool(false), dtype)
     }
 
     /// Returns a tensor of ones.
@@ -91,8 +92,8 @@ impl Tensor {
     /// # Errors
     /// A shape that does not fit in memory.
     #[track_caller]
-    pub fn ones(shape: &[usize], dtype: DType) -> Result<Tensor> {
-        filled(ONES.name, shape, Scalar::Bool(true), dtype)
+    pub fn ones(shape: impl IntoShape, dtype: DType) -> Result<Tensor> {
+        filled(ONES.name, &shape.numbers(), Scalar::Bool(true), dtype)
     }
 
     /// Returns `start, start + step, …` before `end`, in a real dtype.
@@ -115,7 +116,8 @@ pub(super) fn on(device: Option<Device>, make: impl FnOnce() -> Result<Tensor>) 
     with_device(device.unwrap_or_else(current_device), make)?
 }
 
-fn filled(op: &'static str, shape: &[usize], value: Scalar, dtype: DType) -> Result<Tensor> {
+fn filled(op: &'static str, shape: &Numbers, value: Scalar, dtype: DType) -> Result<Tensor> {
+    let shape = &sizes_of(op, shape)?[..];
     // Checked here, so that an error about the size names this operation.
     inlay_core::Layout::contiguous(op, shape, dtype.size())?;
     let value = value.to_tensor(op, "fill_value", dtype)?;

@@ -1,7 +1,7 @@
 //! `diagonal_scatter`: writes a tensor onto the diagonal of two axes. Also `diagonal`, which reads
 //! it.
 
-use inlay_core::{Dims, Error, Layout, Meta, Result, axis_of};
+use inlay_core::{Dims, Error, Integer, Layout, Meta, Result, axis_of};
 use serde::{Deserialize, Serialize};
 
 use super::region::{ReadRegion, Region, WriteRegion};
@@ -59,6 +59,7 @@ declare! {
 /// use inlay::Diagonal;
 ///
 /// let above = Diagonal { offset: 1, ..Diagonal::default() };
+/// assert_eq!(above, Diagonal::from(1));
 /// let batched = Diagonal { axis1: -2, axis2: -1, ..Diagonal::default() };
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -77,6 +78,13 @@ pub type DiagonalScatter = Diagonal;
 impl Default for Diagonal {
     fn default() -> Self {
         Diagonal { offset: 0, axis1: 0, axis2: 1 }
+    }
+}
+
+/// The diagonal of the first two axes with this offset.
+impl<T: Integer> From<T> for Diagonal {
+    fn from(offset: T) -> Self {
+        Diagonal { offset: offset.to_i64(), ..Diagonal::default() }
     }
 }
 
@@ -125,8 +133,8 @@ impl Tensor {
     /// Shapes and dtypes that don't fit, fewer than two dimensions, axes that are out of range or
     /// the same.
     #[track_caller]
-    pub fn diagonal_scatter(&self, src: &Tensor, at: DiagonalScatter) -> Result<Tensor> {
-        apply(WriteRegion(at), &[self, src])
+    pub fn diagonal_scatter(&self, src: &Tensor, at: impl Into<Diagonal>) -> Result<Tensor> {
+        apply(WriteRegion(at.into()), &[self, src])
     }
 
     /// The in-place version of [`Tensor::diagonal_scatter`].
@@ -135,8 +143,8 @@ impl Tensor {
     /// The errors of [`Tensor::diagonal_scatter`]; also memory that is read-only or overlaps
     /// itself. After an error, nothing was written.
     #[track_caller]
-    pub fn diagonal_scatter_(&self, src: &Tensor, at: DiagonalScatter) -> Result<&Self> {
-        apply_in_place(WriteRegion(at), &[self, src]).map(|_| self)
+    pub fn diagonal_scatter_(&self, src: &Tensor, at: impl Into<Diagonal>) -> Result<&Self> {
+        apply_in_place(WriteRegion(at.into()), &[self, src]).map(|_| self)
     }
 
     /// Returns the diagonal `at` as a view.
@@ -144,7 +152,7 @@ impl Tensor {
     /// # Errors
     /// Fewer than two dimensions, axes that are out of range or the same.
     #[track_caller]
-    pub fn diagonal(&self, at: Diagonal) -> Result<Tensor> {
-        apply(ReadRegion(at), &[self])
+    pub fn diagonal(&self, at: impl Into<Diagonal>) -> Result<Tensor> {
+        apply(ReadRegion(at.into()), &[self])
     }
 }

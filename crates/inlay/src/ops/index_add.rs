@@ -1,6 +1,6 @@
 //! `index_add`: adds rows to the places along an axis that an index names.
 
-use inlay_core::{Reduce, Result};
+use inlay_core::{Integer, Reduce, Result};
 
 use super::scatter::Scatter;
 use crate::Tensor;
@@ -20,7 +20,7 @@ declare! {
         twin out => out.apply(how(axis), &[x, index, value]);
 }
 
-fn how(axis: i64) -> Scatter {
+fn how(axis: impl Integer) -> Scatter {
     Scatter::reduce(Reduce::Sum).include_self(true).called(&INDEX_ADD).axis(axis)
 }
 
@@ -30,7 +30,7 @@ impl Tensor {
     /// # Errors
     /// The errors of [`Tensor::scatter`].
     #[track_caller]
-    pub fn index_add(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<Tensor> {
+    pub fn index_add(&self, index: &Tensor, axis: impl Integer, values: &Tensor) -> Result<Tensor> {
         self.scatter(index, values, how(axis))
     }
 
@@ -39,7 +39,7 @@ impl Tensor {
     /// # Errors
     /// The errors of [`Tensor::scatter_`].
     #[track_caller]
-    pub fn index_add_(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<&Self> {
+    pub fn index_add_(&self, index: &Tensor, axis: impl Integer, values: &Tensor) -> Result<&Self> {
         self.scatter_(index, values, how(axis))
     }
 }

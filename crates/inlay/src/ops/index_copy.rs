@@ -1,6 +1,6 @@
 //! `index_copy`: writes rows to the places along an axis that an index names.
 
-use inlay_core::Result;
+use inlay_core::{Integer, Result};
 
 use super::scatter::Scatter;
 use crate::Tensor;
@@ -20,7 +20,7 @@ declare! {
         twin out => out.apply(how(axis), &[x, index, value]);
 }
 
-fn how(axis: i64) -> Scatter {
+fn how(axis: impl Integer) -> Scatter {
     Scatter::overwrite().called(&INDEX_COPY).axis(axis)
 }
 
@@ -39,7 +39,12 @@ impl Tensor {
     /// # Errors
     /// The errors of [`Tensor::scatter`].
     #[track_caller]
-    pub fn index_copy(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<Tensor> {
+    pub fn index_copy(
+        &self,
+        index: &Tensor,
+        axis: impl Integer,
+        values: &Tensor,
+    ) -> Result<Tensor> {
         self.scatter(index, values, how(axis))
     }
 
@@ -48,7 +53,12 @@ impl Tensor {
     /// # Errors
     /// The errors of [`Tensor::scatter_`].
     #[track_caller]
-    pub fn index_copy_(&self, index: &Tensor, axis: i64, values: &Tensor) -> Result<&Self> {
+    pub fn index_copy_(
+        &self,
+        index: &Tensor,
+        axis: impl Integer,
+        values: &Tensor,
+    ) -> Result<&Self> {
         self.scatter_(index, values, how(axis))
     }
 }

@@ -1,17 +1,18 @@
 //! `index_fill`: writes one value to the rows along an axis that an index names.
 
-use inlay_core::{Combine, DType, Dim, Dims, Meta, Result, axis_of, resized};
+use std::borrow::Borrow;
+
+use inlay_core::{Combine, DType, Dim, Dims, Integer, Meta, Result, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{expect_single, stretch};
 use super::index_select::expect_vector_index;
-use super::masked_fill::Fill;
 use crate::array::Array;
 use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::tape::{Grads, Rule, Saves};
-use crate::{Tensor, device};
+use crate::{Operand, Tensor, device};
 
 declare! {
     /// Write one value to the rows along `axis` that a 1-D index names.
@@ -99,14 +100,14 @@ impl Tensor {
     /// An index that is not 1-D or not of integers, an axis or an index out of range, a value of
     /// another kind or shape.
     #[track_caller]
-    pub fn index_fill<'a>(
+    pub fn index_fill(
         &self,
         index: &Tensor,
-        axis: i64,
-        value: impl Into<Fill<'a>>,
+        axis: impl Integer,
+        value: impl Operand,
     ) -> Result<Tensor> {
-        let value = value.into().tensor("index_fill", self)?;
-        apply(IndexFill { axis }, &[self, index, &value])
+        let value = value.held(INDEX_FILL.name, "value", self)?;
+        apply(IndexFill { axis: axis.to_i64() }, &[self, index, value.borrow()])
     }
 
     /// The in-place version of [`Tensor::index_fill`].
@@ -115,13 +116,14 @@ impl Tensor {
     /// The errors of [`Tensor::index_fill`]; also memory that is read-only or overlaps itself.
     /// After an error, nothing was written.
     #[track_caller]
-    pub fn index_fill_<'a>(
+    pub fn index_fill_(
         &self,
         index: &Tensor,
-        axis: i64,
-        value: impl Into<Fill<'a>>,
+        axis: impl Integer,
+        value: impl Operand,
     ) -> Result<&Self> {
-        let value = value.into().tensor("index_fill", self)?;
-        apply_in_place(IndexFill { axis }, &[self, index, &value]).map(|_| self)
+        let value = value.held(INDEX_FILL.name, "value", self)?;
+        apply_in_place(IndexFill { axis: axis.to_i64() }, &[self, index, value.borrow()])
+            .map(|_| self)
     }
 }

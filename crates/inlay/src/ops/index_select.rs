@@ -1,6 +1,6 @@
 //! `index_select`: reads the rows along an axis at the positions of a 1-D index.
 
-use inlay_core::{Error, Meta, Reduce, Result, axis_of, resized};
+use inlay_core::{Error, Integer, Meta, Reduce, Result, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
 use super::names::Caller;
@@ -88,7 +88,8 @@ impl Tensor {
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range.
     #[track_caller]
-    pub fn index_select(&self, index: &Tensor, axis: i64) -> Result<Tensor> {
-        apply(IndexSelect { name: Caller(&INDEX_SELECT), axis }, &[self, index])
+    pub fn index_select(&self, index: &Tensor, axis: impl Integer) -> Result<Tensor> {
+        let select = IndexSelect { name: Caller(&INDEX_SELECT), axis: axis.to_i64() };
+        apply(select, &[self, index])
     }
 }

@@ -1,6 +1,6 @@
 //! `masked_fill`: writes one value to the true places of a mask.
 
-use std::borrow::Cow;
+use std::borrow::Borrow;
 
 use inlay_core::{Meta, Result};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::tape::{Grads, Rule, Saves};
-use crate::{Scalar, Tensor, device};
+use crate::{Operand, Tensor, device};
 
 declare! {
     /// Write one value to the true places of `mask`, which is bool and broadcasts to x's shape.
@@ -74,9 +74,9 @@ impl Tensor {
     /// # Errors
     /// A mask that is not bool or does not broadcast, a value of another kind or shape.
     #[track_caller]
-    pub fn masked_fill<'a>(&self, mask: &Tensor, value: impl Into<Fill<'a>>) -> Result<Tensor> {
-        let value = value.into().tensor("masked_fill", self)?;
-        apply(MaskedFill, &[self, mask, &value])
+    pub fn masked_fill(&self, mask: &Tensor, value: impl Operand) -> Result<Tensor> {
+        let value = value.held(MASKED_FILL.name, "value", self)?;
+        apply(MaskedFill, &[self, mask, value.borrow()])
     }
 
     /// The in-place version of [`Tensor::masked_fill`].
@@ -85,38 +85,8 @@ impl Tensor {
     /// The errors of [`Tensor::masked_fill`]; also memory that is read-only or overlaps itself.
     /// After an error, nothing was written.
     #[track_caller]
-    pub fn masked_fill_<'a>(&self, mask: &Tensor, value: impl Into<Fill<'a>>) -> Result<&Self> {
-        let value = value.into().tensor("masked_fill", self)?;
-        apply_in_place(MaskedFill, &[self, mask, &value]).map(|_| self)
-    }
-}
-
-/// The value that a fill writes: a plain number or a 0-D tensor.
-#[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "each name is its own documentation")]
-pub enum Fill<'a> {
-    Scalar(Scalar),
-    Tensor(&'a Tensor),
-}
-
-impl<'a> Fill<'a> {
-    /// Returns the value as a tensor. A number takes the dtype of `x`.
-    pub(super) fn tensor(self, op: &'static str, x: &Tensor) -> Result<Cow<'a, Tensor>> {
-        match self {
-            Fill::Scalar(scalar) => scalar.to_tensor(op, "value", x.dtype()).map(Cow::Owned),
-            Fill::Tensor(tensor) => Ok(Cow::Borrowed(tensor)),
-        }
-    }
-}
-
-impl<S: Into<Scalar>> From<S> for Fill<'_> {
-    fn from(value: S) -> Self {
-        Fill::Scalar(value.into())
-    }
-}
-
-impl<'a> From<&'a Tensor> for Fill<'a> {
-    fn from(value: &'a Tensor) -> Self {
-        Fill::Tensor(value)
+    pub fn masked_fill_(&self, mask: &Tensor, value: impl Operand) -> Result<&Self> {
+        let value = value.held(MASKED_FILL.name, "value", self)?;
+        apply_in_place(MaskedFill, &[self, mask, value.borrow()]).map(|_| self)
     }
 }

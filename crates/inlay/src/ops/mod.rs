@@ -25,7 +25,6 @@ pub(crate) use stretch::{BACKWARD, GRAD};
 
 pub use diagonal_scatter::{Diagonal, DiagonalScatter};
 pub use index::Item;
-pub use masked_fill::Fill;
 pub use put_along_axis::PutAlongAxis;
 pub use scatter::Scatter;
 pub use select_scatter::SelectScatter;

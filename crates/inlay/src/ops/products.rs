@@ -127,7 +127,7 @@ fn products_of_others(
     first: Option<&Tensor>,
 ) -> Result<Tensor> {
     let wide = x.precise()?;
-    let one = Tensor::scalar("mul", "first", true, wide.dtype())?;
+    let one = Tensor::number("mul", "first", true, wide.dtype())?;
     let first = first.map(Tensor::precise).transpose()?;
     let before = Chain::new(index, places, axis, false)?;
     let before = before.products_before(&wide, first.as_ref().unwrap_or(&one))?;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use inlay_core::{
-    Combine, DType, Dim, Dims, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of, resized,
+    Combine, DType, Dim, Dims, Error, Integer, Layout, Meta, Reduce, Result, ShapeText, axis_of,
+    resized,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,17 +66,19 @@ pub struct PutAlongAxis {
 
 impl PutAlongAxis {
     /// Assigns along `axis`. The last value of a place wins.
-    pub fn assign(axis: i64) -> Self {
-        PutAlongAxis { axis, combine: Combine::Assign, broadcast: true }
+    pub fn assign(axis: impl Integer) -> Self {
+        PutAlongAxis { axis: axis.to_i64(), combine: Combine::Assign, broadcast: true }
     }
 
-    /// Reduces along `axis` the values of each place together with its old value.
-    pub fn reduce(axis: i64, reduce: Reduce) -> Self {
-        let combine = Combine::Reduce { reduce, include_self: true };
-        PutAlongAxis { axis, combine, broadcast: true }
+    /// Sets each place that the index names along `axis` to the reduction of its values.
+    pub fn reduce(axis: impl Integer, reduce: Reduce) -> Self {
+        let combine = Combine::Reduce { reduce, include_self: false };
+        PutAlongAxis { combine, ..PutAlongAxis::assign(axis) }
     }
 
-    /// Sets whether the old value of a place takes part in its reduction. By default it does.
+    /// Sets whether the old value of a place takes part in its reduction. By default it does not,
+    /// as in [`Scatter`](crate::Scatter). (In Python the default of `put_along_axis` is True.) An
+    /// assignment ignores this.
     #[must_use]
     pub fn include_self(mut self, include: bool) -> Self {
         if let Combine::Reduce { include_self, .. } = &mut self.combine {

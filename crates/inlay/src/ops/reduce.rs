@@ -10,7 +10,7 @@ use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::tape::{Grads, Rule, Saves};
-use crate::{Tensor, device};
+use crate::{IntoAxes, Tensor, device};
 
 declare! {
     /// The sum over axes.
@@ -217,9 +217,9 @@ impl Op for Reduction {
                 let wide = g.widened()?;
                 let axes: Vec<i64> =
                     (0..shape.len()).filter(|&axis| over[axis]).map(|axis| axis as i64).collect();
-                let count = same.cast(wide.dtype())?.sum(Some(&axes), true)?;
+                let count = same.cast(wide.dtype())?.sum(&axes, true)?;
                 let share = wide.divide(&count)?.narrowed(g.dtype())?;
-                same.where_(&share, &Tensor::scalar(self.name(), "x", false, g.dtype())?)?
+                same.where_(&share, &Tensor::number(self.name(), "x", false, g.dtype())?)?
             }
         };
         rule.each(|_| Ok(Some(grad.clone())))
@@ -259,8 +259,8 @@ macro_rules! reductions {
             /// An axis that is out of range or named twice, a dtype for which the reduction is not
             /// defined, no elements for a reduction that needs at least one.
             #[track_caller]
-            pub fn $name(&self, axes: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
-                let axes = axes.map(<[i64]>::to_vec);
+            pub fn $name(&self, axes: impl IntoAxes, keepdim: bool) -> Result<Tensor> {
+                let axes = axes.axes();
                 apply(Reduction { how: Fold::$how, axes, keepdim }, &[self])
             }
         )* }

@@ -172,7 +172,7 @@ impl Chain {
     /// Returns, for each row, the product of all rows before it in its chain, times `first`.
     pub(super) fn products_before(&self, x: &Tensor, first: &Tensor) -> Result<Tensor> {
         let begins = self.begins(x.rank())?;
-        let nothing = Tensor::scalar("scan", "first", false, x.dtype())?;
+        let nothing = Tensor::number("scan", "first", false, x.dtype())?;
         let start = begins.where_(first, &nothing)?.stretched_to(&x.dims())?;
         self.scan(&start, &self.shift(x)?)
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use inlay_core::{
-    Combine, Dim, Dims, Error, Meta, Reduce, ResolvedSlice, Result, ShapeText, axis_of,
+    Combine, Dim, Dims, Error, Integer, Meta, Reduce, ResolvedSlice, Result, ShapeText, axis_of,
     expect_shape,
 };
 use serde::{Deserialize, Serialize};
@@ -123,8 +123,8 @@ impl Scatter {
     /// Sets the axis along which the index counts. It is 0 by default; negative axes count from the
     /// end.
     #[must_use]
-    pub fn axis(mut self, axis: i64) -> Self {
-        self.axis = axis;
+    pub fn axis(mut self, axis: impl Integer) -> Self {
+        self.axis = axis.to_i64();
         self
     }
 }

@@ -65,7 +65,7 @@ fn once(cell: &OnceCell<Tensor>, make: impl FnOnce() -> Result<Tensor>) -> Resul
 
 /// Returns a 0-D zero, to be broadcast.
 fn nothing(dtype: DType) -> Result<Tensor> {
-    Tensor::scalar("scatter", "updates", false, dtype)
+    Tensor::number("scatter", "updates", false, dtype)
 }
 
 /// Returns which values the rule of a combination reads: (base, updates, result).
@@ -102,7 +102,8 @@ impl Scattered<'_> {
                 x.scatter(&self.index, values, how)
             }
             Along::Elements { broadcast, .. } => {
-                let how = PutAlongAxis::reduce(self.axis(), Reduce::Sum).broadcast(*broadcast);
+                let how = PutAlongAxis::reduce(self.axis(), Reduce::Sum);
+                let how = how.include_self(true).broadcast(*broadcast);
                 x.put_along_axis(&self.index, values, how)
             }
         }

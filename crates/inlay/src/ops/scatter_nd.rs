@@ -7,7 +7,8 @@ use super::flat::assign_or_add;
 use super::index_put::flat;
 use crate::declare::{Operation, declare};
 use crate::site::within;
-use crate::{Item, Tensor};
+use crate::sizes::sizes_of;
+use crate::{IntoShape, Item, Tensor};
 
 declare! {
     /// Add ``updates[i]`` to ``x[index[i]]`` for every row of `index`, whose last axis names a
@@ -51,8 +52,9 @@ impl Tensor {
     /// # Errors
     /// The errors of [`Tensor::scatter_nd_add`].
     #[track_caller]
-    pub fn scatter_nd(index: &Tensor, updates: &Tensor, shape: &[usize]) -> Result<Tensor> {
+    pub fn scatter_nd(index: &Tensor, updates: &Tensor, shape: impl IntoShape) -> Result<Tensor> {
         let op = SCATTER_ND.name;
+        let shape = &sizes_of(op, &shape.numbers())?[..];
         // Checked here, so that an error about the size names this operation.
         Layout::contiguous(op, shape, updates.dtype().size())?;
         let zeros = Meta::known(updates.dtype(), shape).shape;

@@ -1,6 +1,6 @@
 //! `select_scatter`: writes a tensor to one position of an axis.
 
-use inlay_core::{Dim, Dims, Error, Layout, Meta, Result, Slice, axis_of};
+use inlay_core::{Dim, Dims, Error, Integer, Layout, Meta, Result, Slice, axis_of};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -34,6 +34,13 @@ pub struct SelectScatter {
     pub axis: i64,
     /// The position; negative ones count from the end.
     pub index: i64,
+}
+
+/// The axis and the position.
+impl<A: Integer, P: Integer> From<(A, P)> for SelectScatter {
+    fn from((axis, index): (A, P)) -> Self {
+        SelectScatter { axis: axis.to_i64(), index: index.to_i64() }
+    }
 }
 
 /// Returns the position that `index` names on `axis` of `size`, counted from the front.
@@ -88,8 +95,8 @@ impl Tensor {
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis or a position out of range.
     #[track_caller]
-    pub fn select_scatter(&self, values: &Tensor, at: SelectScatter) -> Result<Tensor> {
-        apply(WriteRegion(at), &[self, values])
+    pub fn select_scatter(&self, values: &Tensor, at: impl Into<SelectScatter>) -> Result<Tensor> {
+        apply(WriteRegion(at.into()), &[self, values])
     }
 
     /// The in-place version of [`Tensor::select_scatter`].
@@ -98,7 +105,7 @@ impl Tensor {
     /// The errors of [`Tensor::select_scatter`]; also memory that is read-only or overlaps itself.
     /// After an error, nothing was written.
     #[track_caller]
-    pub fn select_scatter_(&self, values: &Tensor, at: SelectScatter) -> Result<&Self> {
-        apply_in_place(WriteRegion(at), &[self, values]).map(|_| self)
+    pub fn select_scatter_(&self, values: &Tensor, at: impl Into<SelectScatter>) -> Result<&Self> {
+        apply_in_place(WriteRegion(at.into()), &[self, values]).map(|_| self)
     }
 }

@@ -9,7 +9,7 @@ use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::tape::{Grads, Rule};
-use crate::{Tensor, device};
+use crate::{IntoAxes, IntoShape, Tensor, device};
 
 declare! {
     /// The same elements in row-major order under another shape, in which one size may be -1.
@@ -46,7 +46,7 @@ pub(crate) struct Reshape {
 
 impl Reshape {
     /// Takes sizes as users write them, of which one may be -1.
-    fn new(shape: &[i64]) -> Result<Self> {
+    fn new(shape: &[i128]) -> Result<Self> {
         let bad = |expected: &str| {
             let (op, arg, got) = ("reshape", "shape", format!("{shape:?}"));
             Error::Argument { op, arg, got, expected: expected.into() }
@@ -59,7 +59,10 @@ impl Reshape {
         }
         let open = shape.iter().position(|&size| size == -1);
         Ok(Reshape {
-            shape: shape.iter().map(|&size| Dim::Known(size.max(0) as usize)).collect(),
+            shape: shape
+                .iter()
+                .map(|&size| Dim::Known(usize::try_from(size.max(0)).unwrap_or(usize::MAX)))
+                .collect(),
             open,
         })
     }
@@ -248,11 +251,18 @@ impl Tensor {
     /// Returns the same elements in row-major order in another shape, of which one size may be -1:
     /// a view if strides can express it, otherwise a copy.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2, 3, 4, 5, 6]);
+    /// assert_eq!(x.reshape([2, -1])?.shape(), [2, 3]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A shape with another number of elements or with invalid sizes.
     #[track_caller]
-    pub fn reshape(&self, shape: &[i64]) -> Result<Tensor> {
-        apply(Reshape::new(shape)?, &[self])
+    pub fn reshape(&self, shape: impl IntoShape) -> Result<Tensor> {
+        apply(Reshape::new(&shape.numbers())?, &[self])
     }
 
     /// [`Tensor::reshape`] for sizes that may be symbols.
@@ -268,12 +278,21 @@ impl Tensor {
         apply(Merge { first, count }, &[self])
     }
 
-    /// Returns the axes in another order, as a view.
+    /// Returns the axes in another order, as a view. `None` reverses them.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+    /// assert_eq!(x.transpose([1, 0])?.to_vec::<i32>()?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A `perm` that does not name each axis once.
     #[track_caller]
-    pub fn transpose(&self, perm: &[i64]) -> Result<Tensor> {
-        apply(Transpose { perm: perm.to_vec() }, &[self])
+    pub fn transpose(&self, perm: impl IntoAxes) -> Result<Tensor> {
+        let perm = perm.axes();
+        let perm = perm.unwrap_or_else(|| (0..self.rank() as i64).rev().collect());
+        apply(Transpose { perm }, &[self])
     }
 }

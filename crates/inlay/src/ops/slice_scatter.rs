@@ -1,7 +1,7 @@
 //! `slice_scatter`: writes a tensor into a slice of another, on one axis or several. Also slicing
 //! itself.
 
-use inlay_core::{Dims, Error, Layout, Meta, ResolvedSlice, Result, Slice, axis_of};
+use inlay_core::{Dims, Error, Integer, Layout, Meta, ResolvedSlice, Result, Slice, axis_of};
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
@@ -73,15 +73,41 @@ impl Clone for Slices {
 }
 
 impl Slices {
-    /// Returns a slice of one axis.
-    pub fn new(axis: i64, slice: Slice) -> Self {
-        Slices { axes: smallvec![(axis, slice)] }
+    /// Returns a slice of one axis: a [`Slice`], or a range of any integer type.
+    ///
+    /// ```
+    /// # use inlay::{Slice, Slices};
+    /// assert_eq!(Slices::new(0, 1..3), Slices::new(0, Slice::new(1, 3, 1)));
+    /// ```
+    pub fn new(axis: impl Integer, slice: impl Into<Slice>) -> Self {
+        Slices { axes: smallvec![(axis.to_i64(), slice.into())] }
     }
 
     /// Adds a slice of another axis.
+    ///
+    /// ```
+    /// # use inlay::{DType, Slices, Tensor};
+    /// let x = Tensor::zeros([4, 5], DType::F32)?;
+    /// assert_eq!(x.slice(Slices::new(0, 1..3).and(1, ..-1))?.shape(), [2, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     #[must_use]
-    pub fn and(mut self, axis: i64, slice: Slice) -> Self {
-        self.axes.push((axis, slice));
+    pub fn and(mut self, axis: impl Integer, slice: impl Into<Slice>) -> Self {
+        self.axes.push((axis.to_i64(), slice.into()));
+        self
+    }
+
+    /// Sets the step of the slice that was added last.
+    ///
+    /// ```
+    /// # use inlay::{Slice, Slices};
+    /// assert_eq!(Slices::new(0, ..).step(-1), Slices::new(0, Slice::new(None, None, -1)));
+    /// ```
+    #[must_use]
+    pub fn step(mut self, step: impl Integer) -> Self {
+        if let Some((_, slice)) = self.axes.last_mut() {
+            *slice = slice.step(step);
+        }
         self
     }
 
@@ -111,6 +137,19 @@ impl Slices {
             slices.axes.push((at(axis, k).unwrap_or(0), Slice { start, stop, step }));
         }
         Ok(slices)
+    }
+}
+
+/// An axis and its slice.
+impl<A: Integer, S: Into<Slice>> From<(A, S)> for Slices {
+    fn from((axis, slice): (A, S)) -> Self {
+        Slices::new(axis, slice)
+    }
+}
+
+impl From<&Slices> for Slices {
+    fn from(slices: &Slices) -> Self {
+        slices.clone()
     }
 }
 
@@ -219,19 +258,20 @@ impl Tensor {
     /// Returns a copy in which the slices `at` are replaced by `y`, which has their shape.
     ///
     /// ```
-    /// # use inlay::{Slice, SliceScatter, Tensor};
-    /// let x = Tensor::from_slice(&[0i32; 6], &[6])?;
-    /// let y = Tensor::from_slice(&[1, 2], &[2])?;
-    /// let at = SliceScatter::new(0, Slice::new(-1, None, -3));
-    /// assert_eq!(x.slice_scatter(&y, &at)?.to_vec::<i32>()?, [0, 0, 2, 0, 0, 1]);
+    /// # use inlay::{SliceScatter, Tensor};
+    /// let x = Tensor::from([0; 6]);
+    /// let y = Tensor::from([1, 2]);
+    /// assert_eq!(x.slice_scatter(&y, (0, 1..3))?.to_vec::<i32>()?, [0, 1, 2, 0, 0, 0]);
+    /// let at = SliceScatter::new(0, -1..).step(-3);
+    /// assert_eq!(x.slice_scatter(&y, at)?.to_vec::<i32>()?, [0, 0, 2, 0, 0, 1]);
     /// # Ok::<(), inlay::Error>(())
     /// ```
     ///
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis out of range or named twice, a step of 0.
     #[track_caller]
-    pub fn slice_scatter(&self, y: &Tensor, at: &SliceScatter) -> Result<Tensor> {
-        apply(WriteRegion(at.clone()), &[self, y])
+    pub fn slice_scatter(&self, y: &Tensor, at: impl Into<SliceScatter>) -> Result<Tensor> {
+        apply(WriteRegion(at.into()), &[self, y])
     }
 
     /// The in-place version of [`Tensor::slice_scatter`].
@@ -240,8 +280,8 @@ impl Tensor {
     /// The errors of [`Tensor::slice_scatter`]; also memory that is read-only or overlaps itself.
     /// After an error, nothing was written.
     #[track_caller]
-    pub fn slice_scatter_(&self, y: &Tensor, at: &SliceScatter) -> Result<&Self> {
-        apply_in_place(WriteRegion(at.clone()), &[self, y]).map(|_| self)
+    pub fn slice_scatter_(&self, y: &Tensor, at: impl Into<SliceScatter>) -> Result<&Self> {
+        apply_in_place(WriteRegion(at.into()), &[self, y]).map(|_| self)
     }
 
     /// Returns the slices `at` as a view.
@@ -249,7 +289,7 @@ impl Tensor {
     /// # Errors
     /// An axis out of range or named twice, a step of 0.
     #[track_caller]
-    pub fn slice(&self, at: &Slices) -> Result<Tensor> {
-        apply(ReadRegion(at.clone()), &[self])
+    pub fn slice(&self, at: impl Into<Slices>) -> Result<Tensor> {
+        apply(ReadRegion(at.into()), &[self])
     }
 }

@@ -13,8 +13,9 @@ use crate::array::{Array, sizes};
 use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::sizes::sizes_of;
 use crate::tape::{Grads, Rule};
-use crate::{Tensor, device};
+use crate::{IntoShape, Tensor, device};
 
 declare! {
     /// x broadcast to `shape` by NumPy's rules, as a view in which repeated elements share memory.
@@ -192,8 +193,9 @@ impl Tensor {
     /// # Errors
     /// A shape to which this one does not broadcast.
     #[track_caller]
-    pub fn broadcast_to(&self, shape: &[usize]) -> Result<Tensor> {
-        self.stretched_to(&Meta::known(self.dtype(), shape).shape)
+    pub fn broadcast_to(&self, shape: impl IntoShape) -> Result<Tensor> {
+        let shape = sizes_of(BROADCAST_TO.name, &shape.numbers())?;
+        self.stretched_to(&Meta::known(self.dtype(), &shape).shape)
     }
 
     /// [`Tensor::broadcast_to`] for sizes that may be symbols.

@@ -1,6 +1,6 @@
 //! `take_along_axis`: reads single elements at the positions of an index of the tensor's rank.
 
-use inlay_core::{Dim, Error, Layout, Meta, Reduce, Result, ShapeText, axis_of, resized};
+use inlay_core::{Dim, Error, Integer, Layout, Meta, Reduce, Result, ShapeText, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
 use crate::array::Array;
@@ -116,7 +116,12 @@ impl Tensor {
     /// An index whose shape does not fit or that is not of integers, an axis or an index out of
     /// range.
     #[track_caller]
-    pub fn take_along_axis(&self, index: &Tensor, axis: i64, broadcast: bool) -> Result<Tensor> {
-        apply(TakeAlongAxis { axis, broadcast }, &[self, index])
+    pub fn take_along_axis(
+        &self,
+        index: &Tensor,
+        axis: impl Integer,
+        broadcast: bool,
+    ) -> Result<Tensor> {
+        apply(TakeAlongAxis { axis: axis.to_i64(), broadcast }, &[self, index])
     }
 }

@@ -1,6 +1,6 @@
 //! `tril` and `triu`: keep a triangle of each matrix and set the rest to 0.
 
-use inlay_core::{Meta, Result, Triangle};
+use inlay_core::{Integer, Meta, Result, Triangle};
 use serde::{Deserialize, Serialize};
 
 use crate::array::Array;
@@ -71,8 +71,8 @@ impl Tensor {
     /// # Errors
     /// Fewer than two dimensions.
     #[track_caller]
-    pub fn tril(&self, diagonal: i64) -> Result<Tensor> {
-        apply(KeepTriangle { triangle: Triangle::Lower, diagonal }, &[self])
+    pub fn tril(&self, diagonal: impl Integer) -> Result<Tensor> {
+        apply(KeepTriangle { triangle: Triangle::Lower, diagonal: diagonal.to_i64() }, &[self])
     }
 
     /// Returns a copy that is 0 below the diagonal `diagonal` of the last two axes.
@@ -80,7 +80,7 @@ impl Tensor {
     /// # Errors
     /// Fewer than two dimensions.
     #[track_caller]
-    pub fn triu(&self, diagonal: i64) -> Result<Tensor> {
-        apply(KeepTriangle { triangle: Triangle::Upper, diagonal }, &[self])
+    pub fn triu(&self, diagonal: impl Integer) -> Result<Tensor> {
+        apply(KeepTriangle { triangle: Triangle::Upper, diagonal: diagonal.to_i64() }, &[self])
     }
 }

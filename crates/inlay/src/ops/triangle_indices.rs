@@ -1,6 +1,6 @@
 //! `tril_indices` and `triu_indices`: the positions of the entries of a triangle.
 
-use inlay_core::{DType, Dim, Error, Meta, Result, Triangle};
+use inlay_core::{DType, Dim, Error, Integer, Meta, Result, Triangle};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
@@ -148,7 +148,13 @@ impl Tensor {
     /// # Errors
     /// Negative sizes, a dtype that is not an integer or can't hold the largest index.
     #[track_caller]
-    pub fn tril_indices(row: i64, col: i64, offset: i64, dtype: DType) -> Result<Tensor> {
+    pub fn tril_indices(
+        row: impl Integer,
+        col: impl Integer,
+        offset: impl Integer,
+        dtype: DType,
+    ) -> Result<Tensor> {
+        let (row, col, offset) = (row.to_i64(), col.to_i64(), offset.to_i64());
         apply(TriangleIndices { triangle: Triangle::Lower, row, col, offset, dtype }, &[])
     }
 
@@ -157,7 +163,13 @@ impl Tensor {
     /// # Errors
     /// The errors of [`Tensor::tril_indices`].
     #[track_caller]
-    pub fn triu_indices(row: i64, col: i64, offset: i64, dtype: DType) -> Result<Tensor> {
+    pub fn triu_indices(
+        row: impl Integer,
+        col: impl Integer,
+        offset: impl Integer,
+        dtype: DType,
+    ) -> Result<Tensor> {
+        let (row, col, offset) = (row.to_i64(), col.to_i64(), offset.to_i64());
         apply(TriangleIndices { triangle: Triangle::Upper, row, col, offset, dtype }, &[])
     }
 }

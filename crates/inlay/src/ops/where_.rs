@@ -68,7 +68,7 @@ impl Op for Where {
 
     fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let (g, condition) = (rule.g(), rule.input(0)?);
-        let nothing = Tensor::scalar(self.name(), "x", false, g.dtype())?;
+        let nothing = Tensor::number(self.name(), "x", false, g.dtype())?;
         rule.each(|k| {
             let grad = match k {
                 1 => condition.where_(g, &nothing)?,

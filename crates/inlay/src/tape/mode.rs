@@ -8,6 +8,10 @@ thread_local! {
 }
 
 /// Whether operations on this thread are recorded.
+///
+/// ```
+/// assert!(inlay::is_grad_enabled());
+/// ```
 pub fn is_grad_enabled() -> bool {
     ENABLED.get()
 }
@@ -25,6 +29,7 @@ pub fn is_grad_enabled() -> bool {
 /// # Ok::<(), inlay::Error>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "recording resumes when the guard is dropped; bind it to a name such as `_off`"]
 pub struct NoGrad {
     before: bool,
     /// Makes it `!Send`: it restores the mode of its own thread.
@@ -33,6 +38,14 @@ pub struct NoGrad {
 
 impl NoGrad {
     /// Stops recording until the guard is dropped.
+    ///
+    /// ```
+    /// # use inlay::{NoGrad, is_grad_enabled};
+    /// let off = NoGrad::new();
+    /// assert!(!is_grad_enabled());
+    /// drop(off);
+    /// assert!(is_grad_enabled());
+    /// ```
     #[expect(clippy::new_without_default, reason = "a guard is made to be held, not by default")]
     pub fn new() -> Self {
         NoGrad::set(false)
@@ -44,6 +57,13 @@ impl NoGrad {
     }
 
     /// Sets the mode without a guard, for other languages. Returns the old mode.
+    ///
+    /// ```
+    /// # use inlay::{NoGrad, is_grad_enabled};
+    /// let before = NoGrad::switch(false);
+    /// assert!(before && !is_grad_enabled());
+    /// NoGrad::switch(before);
+    /// ```
     pub fn switch(enabled: bool) -> bool {
         ENABLED.replace(enabled)
     }

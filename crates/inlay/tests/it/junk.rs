@@ -114,7 +114,7 @@ fn read(rng: &mut Rng, x: &Tensor) -> Result<Tensor> {
         8 => x.transpose(&numbers(rng)),
         9 => x.broadcast_to(&shape(rng)),
         10 => x.where_(&a, &b),
-        11 => x.sum(Some(&numbers(rng)), rng.chance(2)),
+        11 => x.sum(numbers(rng), rng.chance(2)),
         12 => x.cast(*rng.pick(&DType::ALL)),
         _ => match rng.below(4) {
             0 => x.add(&a),

@@ -2,16 +2,19 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod cases;
+mod examples;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod gradients;
 mod graph;
+mod in_place;
 mod jit;
 mod junk;
 mod memory;
-mod pools;
+mod natural;
 #[cfg(not(feature = "gpu"))]
 mod no_gpu;
+mod pools;
 mod properties;
 mod support;
 mod sweep;

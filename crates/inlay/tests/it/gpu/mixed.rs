@@ -12,7 +12,7 @@ fn ints(values: &[i64]) -> Tensor {
 }
 
 fn number(value: f64) -> Tensor {
-    Tensor::scalar("test", "value", value, DType::F32).unwrap()
+    Tensor::number("test", "value", value, DType::F32).unwrap()
 }
 
 fn text<T: std::fmt::Debug>(result: inlay::Result<T>) -> String {
@@ -58,7 +58,7 @@ fn numbers_go_along() {
     assert_eq!(x.select_scatter(&number(7.0), row).unwrap().to_vec::<f32>().unwrap(), [1.0, 7.0]);
     x.assign(&[Item::Ellipsis], &number(3.0)).unwrap();
     assert_eq!(x.to_vec::<f32>().unwrap(), [3.0, 3.0]);
-    let index = Tensor::from_slice(&[-1i64], &[]).unwrap();
+    let index = Tensor::from_slice(&[-1i64], ()).unwrap();
     let y = x.copy().unwrap().with_gradient().unwrap();
     let z = y.scatter(&index, &number(0.0), Scatter::overwrite()).unwrap();
     z.sum(None, false).unwrap().backward(None, false).unwrap();
@@ -67,9 +67,9 @@ fn numbers_go_along() {
 
 #[test]
 fn numbers_that_are_written_or_want_a_gradient_stay() {
-    let x = on_gpu(|| Tensor::from_slice(&[2.0f32], &[])).unwrap();
+    let x = on_gpu(|| Tensor::from_slice(&[2.0f32], ())).unwrap();
     let here = number(1.0);
-    let mask = on_gpu(|| Tensor::from_slice(&[true], &[])).unwrap();
+    let mask = on_gpu(|| Tensor::from_slice(&[true], ())).unwrap();
     let error = here.masked_fill_(&mask, &x).unwrap_err();
     assert!(matches!(error, Error::DeviceMismatch { .. }), "{error}");
     let wanted = number(1.0).with_gradient().unwrap();

@@ -80,7 +80,7 @@ fn every_dtype_and_layout_goes_there_and_back() {
 fn a_tensor_that_is_there_stays_what_it_is() {
     let x = gpu_floats(&[1.0, 2.0]);
     let same = x.to(Device::Gpu).unwrap();
-    same.assign(&[Item::At(0)], &Tensor::scalar("test", "x", 5.0, DType::F32).unwrap()).unwrap();
+    same.assign(&[Item::At(0)], &Tensor::number("test", "x", 5.0, DType::F32).unwrap()).unwrap();
     assert_eq!(x.to_vec::<f32>().unwrap(), [5.0, 2.0]);
 }
 

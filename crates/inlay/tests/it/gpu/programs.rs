@@ -99,7 +99,7 @@ fn a_traced_function_is_for_all_devices() {
         Ok(vec![args[0].scatter(&args[1], &args[0], how)?.multiply(&args[2])?])
     });
     let (x, index) = (floats(&[1.0, 3.0]), ints(&[1, 1]));
-    let half = Tensor::scalar("test", "half", 0.5, DType::F32).unwrap();
+    let half = Tensor::number("test", "half", 0.5, DType::F32).unwrap();
     let here = f.call(&[&x, &index, &half]).unwrap().remove(0);
     let (x, index) = (x.to(Device::Gpu).unwrap(), index.to(Device::Gpu).unwrap());
     let there = f.call(&[&x, &index, &half]).unwrap().remove(0);

@@ -91,7 +91,7 @@ fn check(name: &str, inputs: Vec<Tensor>, f: Function) {
     // The second order is the gradient of a weighted sum of the gradients.
     let total = |inputs: &[Tensor], create: bool| -> Result<Tensor> {
         let grads = gradients(&f, inputs, create)?;
-        let mut total = Tensor::zeros(&[], DType::F64)?;
+        let mut total = Tensor::zeros((), DType::F64)?;
         for grad in &grads {
             total = total.add(&loss(grad)?)?;
         }
@@ -120,7 +120,7 @@ fn to_second_order(
     weights: &mut dyn FnMut(&Tensor) -> Result<Tensor>,
 ) -> Result<Vec<Tensor>> {
     let mut total = |results: &[Tensor]| -> Result<Tensor> {
-        let mut sum = Tensor::zeros(&[], DType::F64)?;
+        let mut sum = Tensor::zeros((), DType::F64)?;
         for result in results {
             sum = sum.add(&result.multiply(&weights(result)?)?.sum(None, false)?)?;
         }

@@ -71,9 +71,9 @@ fn calls(rng: &mut Rng, dtype: DType, rows: usize, width: usize) -> Vec<Named<'s
     add("index_select", Box::new(move || from.index_select(&by, 0).unwrap()));
     for axis in [0, 1] {
         let this = x.clone();
-        add(&format!("sum {axis}"), Box::new(move || this.sum(Some(&[axis]), false).unwrap()));
+        add(&format!("sum {axis}"), Box::new(move || this.sum(axis, false).unwrap()));
         let this = x.clone();
-        add(&format!("mean {axis}"), Box::new(move || this.mean(Some(&[axis]), false).unwrap()));
+        add(&format!("mean {axis}"), Box::new(move || this.mean(axis, false).unwrap()));
     }
     let reductions = [None, Some(Reduce::Sum), Some(Reduce::Mean), Some(Reduce::Amax)];
     for reduce in reductions {

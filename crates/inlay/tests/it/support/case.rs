@@ -134,7 +134,7 @@ fn array(value: &Value, dtype: Option<DType>) -> Nd {
             (DType::Bool, Scalar::Int(value)) => Scalar::Bool(value != 0),
             (_, scalar) => scalar,
         };
-        Nd::of_tensor(&Tensor::scalar("data", "value", scalar, dtype).unwrap()).cells[0]
+        Nd::of_tensor(&Tensor::number("data", "value", scalar, dtype).unwrap()).cells[0]
     });
     Nd::new(dtype, &shape, cells.collect())
 }

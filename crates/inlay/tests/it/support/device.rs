@@ -23,7 +23,7 @@ macro_rules! also_on_gpu {
     ($($test:ident),* $(,)?) => {
         #[cfg(feature = "gpu")]
         mod gpu {
-            $(#[test] fn $test() { crate::support::device::on_gpu(super::$test); })*
+            $(#[test] fn $test() -> impl std::process::Termination { crate::support::device::on_gpu(super::$test) })*
         }
     };
 }

@@ -49,7 +49,7 @@ impl<'a> Given<'a> {
         Ok(match argument.kind {
             kind if kind.is_tensor() => {
                 let (op, dtype) = (self.operation().name, self.tensors[0].1.dtype());
-                Tensor::scalar(op, argument.name, scalar(attr), dtype)?.into()
+                Tensor::number(op, argument.name, scalar(attr), dtype)?.into()
             }
             Kind::Int | Kind::Bound | Kind::Extent => Value::Int(int()),
             Kind::Axes | Kind::Ints | Kind::Sizes => Value::Ints(ints()),
