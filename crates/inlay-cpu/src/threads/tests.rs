@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Mutex, mpsc};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -91,13 +91,12 @@ fn a_worker_uses_no_more_threads_than_allowed() {
 
 #[test]
 fn a_call_does_not_wait_for_a_busy_pool() {
-    let (busy, (release, released)) = (AtomicBool::new(false), mpsc::channel::<()>());
+    let (busy, released) = (AtomicBool::new(false), AtomicBool::new(false));
     let pool = pool_of(2);
     pool.in_place_scope(|scope| {
         scope.spawn(|_| {
             busy.store(true, SeqCst);
-            // Returns when `release` is dropped.
-            let _ = released.recv();
+            wait_until(|| released.load(SeqCst));
         });
         wait_until(|| busy.load(SeqCst));
         pool.install(|| {
@@ -109,7 +108,7 @@ fn a_call_does_not_wait_for_a_busy_pool() {
             // No more jobs are queued than can help.
             assert_eq!(desk::awaited(), 1);
         });
-        drop(release);
+        released.store(true, SeqCst);
     });
 }
 
