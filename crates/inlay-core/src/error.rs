@@ -104,6 +104,8 @@ pub enum Error {
     ReadOnly { op: &'static str, arg: &'static str },
     #[error("{op}: {arg} has elements that overlap in memory and can't be written in place")]
     SelfOverlap { op: &'static str, arg: &'static str },
+    #[error("{op}: {arg} is borrowed by with_slice or with_bytes and can't be written in place")]
+    Borrowed { op: &'static str, arg: &'static str },
     #[error("out of memory: could not allocate {bytes} bytes")]
     OutOfMemory { bytes: usize },
     #[error("{what} lies outside of the {len} bytes of its memory")]
@@ -218,7 +220,8 @@ impl Error {
             OpenSize { .. } | Feed { .. } | File { .. } | OtherProgram { .. } => ErrorKind::Value,
             AtNode { error, .. } => error.kind(),
             Index { .. } | Axis { .. } | TooManyIndices { .. } => ErrorKind::Index,
-            OutOfMemory { .. }
+            Borrowed { .. }
+            | OutOfMemory { .. }
             | OutOfBounds { .. }
             | InPlaceLeaf { .. }
             | InPlaceView { .. }

@@ -25,6 +25,7 @@
 
 mod array;
 mod backward;
+mod data;
 mod declare;
 mod device;
 mod format;

@@ -8,7 +8,7 @@ use inlay_cpu::Element;
 use crate::array::Array;
 use crate::symbolic::Symbolic;
 use crate::tape::History;
-use crate::{Scalar, device};
+use crate::{Scalar, data, device};
 
 /// A handle to elements of one dtype and a shape.
 #[derive(Clone)]
@@ -104,12 +104,7 @@ impl Tensor {
     /// A shape with another number of elements.
     pub fn from_slice<T: Element>(values: &[T], shape: &[usize]) -> Result<Self> {
         let op = "from_slice";
-        let layout = Layout::contiguous(op, shape, T::DTYPE.size())?;
-        if layout.numel() != values.len() {
-            let (arg, got) = ("shape", format!("{shape:?}"));
-            let expected = format!("one of {} elements", values.len());
-            return Err(Error::Argument { op, arg, got, expected });
-        }
+        data::layout_of(op, shape, T::DTYPE, values.len())?;
         let array = Array::new(op, T::DTYPE, shape)?;
         device::store(&array, values)?;
         Ok(Tensor::from_array(array))
@@ -134,10 +129,7 @@ impl Tensor {
     /// # Errors
     /// A type other than that of the elements.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        if self.dtype() != T::DTYPE {
-            let (op, arg, expected) = ("to_vec", "self", T::DTYPE.name());
-            return Err(Error::DType { op, arg, got: self.dtype(), expected });
-        }
+        self.expect_dtype("to_vec", T::DTYPE)?;
         self.expect_elements("to_vec")?;
         device::load(self.array())
     }

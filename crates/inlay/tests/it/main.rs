@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod cases;
+mod data;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod gradients;
