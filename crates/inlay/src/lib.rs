@@ -21,6 +21,16 @@
 //! A [`Tensor`] is a handle: clones and views share its bytes, and an in-place method (its name
 //! ends in `_`) writes the bytes that all of them see. Bytes are locked while they are used, so
 //! tensors may be shared between threads.
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `gpu` | tensors on GPUs, with wgpu |
+//! | `serde` | `Serialize` and `Deserialize` for [`Tensor`] |
+//! | `ndarray` | `TryFrom` from and to arrays of `ndarray`; an owned array is not copied |
+//! | `safetensors` | files of tensors, and `TryFrom` for views: `interop::safetensors` |
+//! | `candle` | `TryFrom` from and to tensors of `candle-core`, which takes over a minute to build |
 #![deny(unsafe_code)]
 
 mod array;

@@ -7,6 +7,7 @@ mod data;
 mod gpu;
 mod gradients;
 mod graph;
+mod interop;
 mod junk;
 mod memory;
 mod properties;
