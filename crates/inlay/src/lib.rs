@@ -32,6 +32,7 @@
 //! | `safetensors` | files of tensors, and `TryFrom` for views: `interop::safetensors` |
 //! | `candle` | `TryFrom` from and to tensors of `candle-core`, which takes over a minute to build |
 #![deny(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod array;
 mod backward;
@@ -84,7 +85,8 @@ pub use site::{named, set_site};
 pub use tape::{NoGrad, is_grad_enabled};
 pub use tensor::Tensor;
 
-/// The Rust examples of the README and of the pages under docs/ run as tests.
+/// The Rust examples of the README and of the pages under docs/ run as tests. The pages are in the
+/// workspace, not in the package.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/static.md")]
