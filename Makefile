@@ -18,6 +18,11 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.wgsl'
 IN_MACROS := --edition 2024 $(wildcard crates/inlay/src/ops/*.rs)
 PACKAGE := $(shell find python/inlay -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
+# The crates for the registry, in the order in which they are published. Candle is not built, because
+# it takes over a minute.
+PACKAGES := inlay-tensor-core inlay-tensor-cpu inlay-tensor-gpu inlay-tensor
+PACKAGED := inlay-tensor/gpu,inlay-tensor/ndarray,inlay-tensor/safetensors,inlay-tensor/serde
+
 # The Vulkan loader on Linux finds drivers in these directories. Other systems have their own driver.
 DRIVER := libvulkan1 mesa-vulkan-drivers
 HAS_DRIVER := test "$$(uname)" != Linux || find /usr/share/vulkan /etc/vulkan -name '*_icd*.json' 2>/dev/null | grep -q .
@@ -27,7 +32,7 @@ AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-peers driver bench sweep figures compare lint stubs format wheel clean
+.PHONY: help demo test test-rust test-python test-peers driver bench sweep figures compare lint stubs format wheel package clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +91,13 @@ format: $(VENV)/.tools ## Format the code, and fix lints where a tool can
 	$(BIN)/ruff format
 
 wheel: dist/.built ## Build the wheel into dist/
+
+# The packages depend on each other, so cargo packages them together and builds each from the
+# packages of the others. The build fails if a package lacks a file that it needs. The commands after
+# it fail if a text that users look for is missing.
+package: ## Make the packages for the crates registry, and build each from its package alone
+	cargo package $(PACKAGES:%=--package %) --features $(PACKAGED)
+	for name in $(PACKAGES); do cargo package --list --quiet --package $$name | grep -cxE 'README.md|LICENSE' | grep -qx 2 || exit 1; done
 
 clean: ## Remove everything that the other targets have made
 	cargo clean

@@ -113,6 +113,8 @@ pub enum Error {
     ReadOnly { op: &'static str, arg: &'static str },
     #[error("{op}: {arg} has elements that overlap in memory and can't be written in place")]
     SelfOverlap { op: &'static str, arg: &'static str },
+    #[error("{op}: {arg} is borrowed by with_slice or with_bytes and can't be written in place")]
+    Borrowed { op: &'static str, arg: &'static str },
     #[error("out of memory: could not allocate {bytes} bytes")]
     OutOfMemory { bytes: usize },
     #[error("a tensor of {bytes} bytes is too large for {device}: its limit is {limit} bytes")]
@@ -258,7 +260,8 @@ impl Error {
             Index { .. } | Axis { .. } | TooManyIndices { .. } => ErrorKind::Index,
             OutOfMemory { .. } | DeviceLimit { .. } => ErrorKind::Memory,
             Io { .. } => ErrorKind::Os,
-            OutOfBounds { .. }
+            Borrowed { .. }
+            | OutOfBounds { .. }
             | InPlaceLeaf { .. }
             | InPlaceView { .. }
             | StaleView { .. }

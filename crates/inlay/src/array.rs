@@ -94,7 +94,8 @@ impl Array {
             )
     }
 
-    /// Fails unless the array is writable and no two elements share memory.
+    /// Fails unless the array is writable, no two elements share memory, and this thread may wait
+    /// for its borrows to end.
     pub(crate) fn expect_target(&self, op: &'static str, arg: &'static str) -> Result<()> {
         if !self.buffer.is_writable() {
             return Err(Error::ReadOnly { op, arg });
@@ -102,7 +103,7 @@ impl Array {
         if self.layout.overlaps_itself(self.dtype.size()) {
             return Err(Error::SelfOverlap { op, arg });
         }
-        Ok(())
+        self.buffer.expect_free(op, arg)
     }
 }
 

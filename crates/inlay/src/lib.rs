@@ -32,10 +32,22 @@
 //!
 //! If the value of an environment variable can't be used, the default is used, and a message is
 //! printed to stderr; [`environment_problems`] returns it instead.
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `gpu` | tensors on GPUs, with wgpu |
+//! | `serde` | `Serialize` and `Deserialize` for [`Tensor`] |
+//! | `ndarray` | `TryFrom` from and to arrays of `ndarray`; an owned array is not copied |
+//! | `safetensors` | files of tensors, and `TryFrom` for views: `interop::safetensors` |
+//! | `candle` | `TryFrom` from and to tensors of `candle-core`, which takes over a minute to build |
 #![deny(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod array;
 mod backward;
+mod data;
 mod declare;
 mod device;
 mod format;
@@ -96,7 +108,8 @@ pub use tape::{NoGrad, is_grad_enabled};
 pub use tensor::Tensor;
 pub use values::{Nested, Values};
 
-/// The Rust examples of the README and of the pages under docs/ run as tests.
+/// The Rust examples of the README and of the pages under docs/ run as tests. The pages are in the
+/// workspace, not in the package.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 #[doc = include_str!("../../../docs/static.md")]

@@ -1,6 +1,7 @@
 //! The memory of an array on any device.
 
-use inlay_core::{Layout, Result, Versions};
+use inlay_core::{DType, Layout, Result, Versions};
+use inlay_cpu::memory::Borrow;
 
 use crate::device::Device;
 use crate::guard::is_guarded;
@@ -135,6 +136,26 @@ impl Buffer {
             Buffer::Cpu(buffer) => buffer.is_foreign(),
             #[cfg(feature = "gpu")]
             Buffer::Gpu(_) => false,
+        }
+    }
+
+    /// Fails if this thread must not wait until the bytes may be written, because it has borrowed
+    /// a tensor.
+    #[inline]
+    pub(crate) fn expect_free(&self, op: &'static str, arg: &'static str) -> Result<()> {
+        match self {
+            Buffer::Cpu(buffer) => buffer.expect_free(op, arg),
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(_) => Ok(()),
+        }
+    }
+
+    /// Borrows elements where they are, if they can be a slice.
+    pub(crate) fn borrow(&self, layout: &Layout, dtype: DType) -> Option<Borrow<'_>> {
+        match self {
+            Buffer::Cpu(buffer) => buffer.borrow(layout, dtype),
+            #[cfg(feature = "gpu")]
+            Buffer::Gpu(_) => None,
         }
     }
 

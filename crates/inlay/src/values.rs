@@ -1,9 +1,10 @@
 //! Tensors of plain Rust values: numbers, arrays, slices and vectors.
 
-use inlay_core::{DType, Error, Layout, Result, Shape, ShapeText};
+use inlay_core::{DType, Error, Result, Shape, ShapeText};
 use inlay_cpu::Element;
 
 use crate::array::Array;
+use crate::data::layout_of;
 use crate::device::{self, Device};
 use crate::sizes::{IntoShape, sizes_of};
 use crate::{Complex32, Complex64, Scalar, Tensor, bf16, f16};
@@ -244,23 +245,15 @@ impl Tensor {
     }
 
     /// Fails unless the tensor has elements of type `T`.
-    fn expect_type<T: Element>(&self, op: &'static str) -> Result<()> {
-        if self.dtype() != T::DTYPE {
-            let expected = T::DTYPE.name();
-            return Err(Error::DType { op, arg: "self", got: self.dtype(), expected });
-        }
+    pub(crate) fn expect_type<T: Element>(&self, op: &'static str) -> Result<()> {
+        self.expect_dtype(op, T::DTYPE)?;
         self.expect_elements(op)
     }
 }
 
 /// Makes a tensor on the current device.
 fn of_flat<T: Element>(op: &'static str, values: &[T], shape: &[usize]) -> Result<Tensor> {
-    let layout = Layout::contiguous(op, shape, T::DTYPE.size())?;
-    if layout.numel() != values.len() {
-        let (arg, got) = ("shape", format!("{shape:?}"));
-        let expected = format!("one of {} elements", values.len());
-        return Err(Error::Argument { op, arg, got, expected });
-    }
+    layout_of(op, shape, T::DTYPE, values.len())?;
     let array = Array::new(op, T::DTYPE, shape)?;
     device::store(&array, values)?;
     Ok(Tensor::from_array(array))

@@ -43,4 +43,4 @@ pub use rows::{
 };
 pub use scan::{neighbours, scan_rows};
 pub use triangle::{keep_triangle, triangle_indices, triangle_largest, triangle_len};
-pub use values::{load, store};
+pub use values::{load, load_bytes, store, store_bytes};

@@ -68,6 +68,15 @@ impl RawBlock {
     }
 }
 
+/// Asks for huge pages for memory of any allocator that is going to be written for the first time.
+/// Only whole huge pages inside of the memory are affected. (Copying 64 MiB into a new vector takes
+/// a quarter of the time, because there are 32 page faults instead of 16,384.)
+pub(crate) fn prefer_huge_pages(ptr: *mut u8, len: usize) {
+    if len >= 2 * HUGE {
+        map::prefer_huge_pages(ptr, len);
+    }
+}
+
 impl Drop for RawBlock {
     fn drop(&mut self) {
         if self.len >= HUGE {
@@ -143,6 +152,20 @@ mod map {
         }
     }
 
+    /// Asks for huge pages inside of the `len` bytes at `ptr`.
+    pub(super) fn prefer_huge_pages(ptr: *mut u8, len: usize) {
+        let head = ptr.align_offset(HUGE);
+        let pages = len.saturating_sub(head) / HUGE * HUGE;
+        #[cfg(target_os = "linux")]
+        // SAFETY: the advice does not change the contents of memory. An error is ignored, because
+        // the memory works without huge pages.
+        unsafe {
+            libc::madvise(ptr.wrapping_add(head).cast(), pages, libc::MADV_HUGEPAGE);
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = pages;
+    }
+
     pub(super) fn free(ptr: NonNull<u8>, len: usize) {
         // SAFETY: `new` mapped these pages. Only `RawBlock::drop` calls this function, and it owns
         // them.
@@ -161,6 +184,8 @@ mod map {
         // only.
         NonNull::new(unsafe { alloc::alloc_zeroed(layout) })
     }
+
+    pub(super) fn prefer_huge_pages(_: *mut u8, _: usize) {}
 
     pub(super) fn free(ptr: NonNull<u8>, len: usize) {
         if let Ok(layout) = Layout::from_size_align(len, super::ALIGN) {

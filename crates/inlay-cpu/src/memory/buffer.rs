@@ -2,17 +2,16 @@
 //! cause data races.
 
 use std::any::Any;
-use std::cell::UnsafeCell;
 use std::fmt;
-use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use inlay_core::{DType, Error, Layout, Result, Versions};
 
-use super::block::{PADDING, RawBlock, head_of};
-use super::pool;
+use super::block::{PADDING, head_of};
+use super::borrow::Borrows;
+use super::owner::{Foreign, FromVec, Inline, Owner, Pooled};
 use crate::view::Span;
 use crate::{Dst, Element, Src};
 
@@ -29,59 +28,12 @@ struct Allocation<O: ?Sized> {
     len: usize,
     writable: bool,
     lock: RwLock<()>,
+    /// Counts the slices of the bytes that exist outside of the lock.
+    borrows: Borrows,
     /// Counts how often the bytes were written in place.
     versions: Versions,
     /// Dropped with the last handle.
     owner: O,
-}
-
-/// An object that keeps the bytes of a buffer alive.
-trait Owner: Send + Sync {
-    /// Returns whether the bytes belong to another library.
-    fn is_foreign(&self) -> bool {
-        false
-    }
-}
-
-/// A block that returns to the pool on drop.
-pub(super) struct Pooled(ManuallyDrop<RawBlock>);
-
-/// Bytes in the same allocation as the reference count. The bytes in use are initialized.
-#[repr(align(16))]
-struct Inline<const N: usize>(UnsafeCell<[MaybeUninit<u8>; N]>);
-
-/// Memory that belongs to another library.
-struct Foreign<O> {
-    _keep: O,
-}
-
-impl Owner for Pooled {}
-impl<const N: usize> Owner for Inline<N> {}
-impl<O: Any + Send + Sync> Owner for Foreign<O> {
-    fn is_foreign(&self) -> bool {
-        true
-    }
-}
-
-// SAFETY: the bytes are accessed only under the lock of their buffer, or through the pointer of
-// `Buffer::as_ptr`, whose users need `unsafe` and are responsible for races.
-unsafe impl<const N: usize> Sync for Inline<N> {}
-
-impl Pooled {
-    pub(super) fn new(len: usize) -> Result<Self> {
-        pool::take(len).map(|block| Pooled(ManuallyDrop::new(block)))
-    }
-
-    pub(super) fn ptr(&self) -> NonNull<u8> {
-        self.0.ptr()
-    }
-}
-
-impl Drop for Pooled {
-    fn drop(&mut self) {
-        // SAFETY: the block is not taken anywhere else, and `drop` runs once.
-        pool::give(unsafe { ManuallyDrop::take(&mut self.0) });
-    }
 }
 
 impl<O: Owner + 'static> Allocation<O> {
@@ -93,6 +45,7 @@ impl<O: Owner + 'static> Allocation<O> {
             len,
             writable,
             lock: RwLock::new(()),
+            borrows: Borrows::new(),
             versions: Versions::new(),
             owner,
         })
@@ -120,9 +73,8 @@ impl Buffer {
     /// Allocates `len` bytes together with the reference count: one allocation instead of two, for
     /// tiny calls.
     fn inline<const N: usize>(len: usize) -> Self {
-        let nothing = Inline(UnsafeCell::new([const { MaybeUninit::uninit() }; N]));
-        let shared = Allocation::new(NonNull::dangling(), len, true, nothing);
-        let start = shared.owner.0.get().cast::<u8>();
+        let shared = Allocation::new(NonNull::dangling(), len, true, Inline::<N>::new());
+        let start = shared.owner.start();
         // The array has at least `PADDING` bytes more than `len`, so that the bytes can begin at
         // the next aligned address.
         let ptr = start.wrapping_add(head_of(start as usize));
@@ -142,6 +94,15 @@ impl Buffer {
         Ok(buffer)
     }
 
+    /// Returns a buffer over the elements of a vector, without a copy. They are aligned as `T` is,
+    /// which may be less than 64 bytes.
+    pub fn from_vec<T: Element>(values: Vec<T>) -> Self {
+        const { assert!(size_of::<T>() == size_of::<T::Stored>(), "a value is stored as it is") };
+        let len = size_of_val(values.as_slice());
+        let owner = FromVec::new(values);
+        Buffer(Allocation::new(owner.ptr(), len, true, owner))
+    }
+
     /// Returns a buffer over memory that belongs to `owner`. The owner is dropped with the last
     /// handle.
     ///
@@ -157,7 +118,7 @@ impl Buffer {
         writable: bool,
         owner: impl Any + Send + Sync,
     ) -> Self {
-        Buffer(Allocation::new(ptr, len, writable, Foreign { _keep: owner }))
+        Buffer(Allocation::new(ptr, len, writable, Foreign::new(owner)))
     }
 
     /// Returns whether the bytes belong to another library.
@@ -238,10 +199,16 @@ impl Buffer {
     }
 
     /// Locks the bytes for writing: waits until nobody reads or writes, and blocks all others while
-    /// the guard lives.
+    /// the guard lives. It does not wait for a [`Borrow`](super::Borrow), but while one exists
+    /// [`WriteGuard::dst`] fails.
     pub fn write(&self) -> WriteGuard<'_> {
         let guard = self.0.lock.write().unwrap_or_else(PoisonError::into_inner);
         WriteGuard { buffer: self, _guard: guard }
+    }
+
+    /// Returns the count of the slices that exist outside of the lock.
+    pub(super) fn borrows(&self) -> &Borrows {
+        &self.0.borrows
     }
 
     /// Returns the address range of a view. Fails unless it lies inside of the buffer.
@@ -331,7 +298,7 @@ impl<'a> WriteGuard<'a> {
     }
 
     /// Returns a view of the elements of `layout` for writing. Fails if an element lies outside of
-    /// the buffer, if elements overlap each other, or if the buffer is read-only.
+    /// the buffer, if elements overlap each other, or if the buffer is read-only or borrowed.
     ///
     /// The guard is borrowed exclusively, so no other view of it can exist at the same time:
     ///
@@ -362,11 +329,15 @@ impl<'a> WriteGuard<'a> {
         if !self.buffer.is_writable() {
             return Err(Error::ReadOnly { op: "write", arg: "buffer" });
         }
+        // The lock is held, so nobody can begin to borrow the bytes after this check.
+        if self.buffer.is_borrowed() {
+            return Err(Error::Borrowed { op: "write", arg: "buffer" });
+        }
         if layout.overlaps_itself(dtype.size()) {
             return Err(Error::SelfOverlap { op: "write", arg: "view" });
         }
-        // SAFETY: the bounds, the permission to write and that elements don't overlap were just
-        // checked. For `'s` there is no other guard because of the lock, and no other view of this
+        // SAFETY: the bounds, the permission to write, that nothing is borrowed and that elements
+        // don't overlap were just checked. For `'s` there is no other guard because of the lock, and no other view of this
         // guard because it is borrowed exclusively.
         Ok(unsafe { Dst::new(self.buffer.origin(layout), layout, dtype, span) })
     }
@@ -423,6 +394,7 @@ impl<'a> Rest<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::stats;
 
     #[test]
     fn views_outside_of_the_buffer_are_refused() {
@@ -455,9 +427,9 @@ mod tests {
         assert_eq!(ptr as usize % (2 << 20), 0);
         // Another test may empty the cache in between, so several attempts are made.
         let comes_back = |_| {
-            let reused = pool::stats().reused;
+            let reused = stats().reused;
             drop(Buffer::new(3 << 20).expect("small"));
-            pool::stats().reused > reused
+            stats().reused > reused
         };
         assert!((0..100).any(comes_back));
     }

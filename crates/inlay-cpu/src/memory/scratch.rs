@@ -6,7 +6,7 @@ use std::slice;
 
 use inlay_core::{Error, Result};
 
-use super::buffer::Pooled;
+use super::owner::Pooled;
 
 /// Types for which every bit pattern is a valid value.
 pub trait Plain: Copy + Send + Sync + 'static + private::Sealed {}

@@ -32,7 +32,7 @@ pub(crate) fn copy_over(
     match &to.buffer {
         Buffer::Cpu(buffer) => {
             let mut locks = Locks::none();
-            locks.take(Some(buffer), base, &[source]);
+            locks.take(Some(buffer), base, &[source])?;
             if let Some(base) = base {
                 let (dst, locked) = locks.split(&to.layout, to.dtype)?;
                 kernels::copy(dst, locked.src(base)?);
@@ -57,7 +57,7 @@ pub(crate) fn overlay(to: &Array, parts: &[(Layout, Array)]) -> Result<()> {
         Buffer::Cpu(buffer) => {
             let sources: SmallVec<[&Array; 5]> = parts.iter().map(|(_, source)| source).collect();
             let mut locks = Locks::none();
-            locks.take(Some(buffer), None, &sources);
+            locks.take(Some(buffer), None, &sources)?;
             let (dst, locked) = locks.split(&to.layout, to.dtype)?;
             let views = parts.iter().map(|(part, from)| Ok((part, locked.src(from)?)));
             kernels::overlay(dst, &views.collect::<Result<SmallVec<[_; 5]>>>()?);
@@ -223,7 +223,7 @@ pub(crate) fn gather_elements(
     match &to.buffer {
         Buffer::Cpu(buffer) => {
             let mut locks = Locks::none();
-            locks.take(Some(buffer), None, &[from, index]);
+            locks.take(Some(buffer), None, &[from, index])?;
             let (dst, locked) = locks.split(&to.layout, to.dtype)?;
             let [src, values] = locked.all([from, index])?;
             let entries = locked.src_at(index, entries)?;
@@ -250,7 +250,7 @@ pub(crate) fn scatter_elements(
     match &to.buffer {
         Buffer::Cpu(buffer) => {
             let mut locks = Locks::none();
-            locks.take(Some(buffer), base, &[index, values]);
+            locks.take(Some(buffer), base, &[index, values])?;
             let (dst, locked) = locks.split(&to.layout, to.dtype)?;
             let base = base.map(|base| locked.src(base)).transpose()?;
             let [updates, values] = locked.all([values, index])?;

@@ -30,6 +30,36 @@ impl<'a> Locks<'a> {
         target: Option<&'a Buffer>,
         base: Option<&'a Array>,
         sources: &[&'a Array],
+    ) -> Result<()> {
+        self.take_all(target, base, sources);
+        match target {
+            Some(target) if target.is_borrowed() => self.take_later(target, base, sources),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the locks when nobody has a slice of the target.
+    #[cold]
+    fn take_later(
+        &mut self,
+        target: &'a Buffer,
+        base: Option<&'a Array>,
+        sources: &[&'a Array],
+    ) -> Result<()> {
+        while target.is_borrowed() {
+            *self = Locks::none();
+            target.wait_until_free("write", "the target")?;
+            self.take_all(Some(target), base, sources);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn take_all(
+        &mut self,
+        target: Option<&'a Buffer>,
+        base: Option<&'a Array>,
+        sources: &[&'a Array],
     ) {
         let (own, mut last) = (target.map_or(0, Buffer::id), 0);
         // There are few buffers, so searching for the next address is cheaper than sorting.
@@ -115,7 +145,7 @@ pub(super) fn read<const N: usize, R>(
     work: impl FnOnce([Src<'_>; N]) -> Result<R>,
 ) -> Result<R> {
     let mut locks = Locks::none();
-    locks.take(None, None, &sources);
+    locks.take(None, None, &sources)?;
     work(locks.sources().all(sources)?)
 }
 
@@ -129,7 +159,7 @@ pub(super) fn write<const N: usize, R>(
     work: impl FnOnce(Dst<'_>, Option<Src<'_>>, [Src<'_>; N]) -> R,
 ) -> Result<R> {
     let mut locks = Locks::none();
-    locks.take(Some(target.buffer.cpu()), base, &sources);
+    locks.take(Some(target.buffer.cpu()), base, &sources)?;
     let (dst, locked) = locks.split(&target.layout, target.dtype)?;
     let base = base.map(|base| locked.src(base)).transpose()?;
     Ok(work(dst, base, locked.all(sources)?))
@@ -150,19 +180,12 @@ pub(super) fn store<T: Element>(to: &Array, values: &[T]) -> Result<()> {
     write(to, None, [], |dst, _, []| kernels::store(dst, values))
 }
 
-pub(super) fn load_bytes(from: &Array) -> Result<Vec<u8>> {
-    load(&as_bytes(&super::to_contiguous("load", from)?)?)
-}
-
 pub(super) fn store_bytes(to: &Array, bytes: &[u8]) -> Result<()> {
-    store(&as_bytes(to)?, bytes)
+    write(to, None, [], |dst, _, []| kernels::store_bytes(dst, bytes))
 }
 
-/// Returns the bytes of a contiguous array that starts at the first byte of its buffer.
-fn as_bytes(array: &Array) -> Result<Array> {
-    let len = array.layout.numel().saturating_mul(array.dtype.size());
-    let layout = Layout::contiguous("bytes", &[len], 1)?;
-    Ok(Array { layout, dtype: DType::U8, buffer: array.buffer.clone() })
+pub(super) fn load_bytes(from: &Array) -> Result<Vec<u8>> {
+    read([from], |[src]| kernels::load_bytes(src))
 }
 
 pub(super) fn load<T: Element>(from: &Array) -> Result<Vec<T>> {

@@ -1,8 +1,18 @@
 //! Memory that is shared with other libraries: tensors over foreign memory, and addresses of our
-//! own.
+//! own. Conversions from and to the types of other crates, each with a feature of the crate's name.
 #![expect(unsafe_code, reason = "foreign memory comes as raw pointers")]
 
+#[cfg(any(feature = "safetensors", feature = "serde"))]
+mod byte_order;
+#[cfg(feature = "candle")]
+mod candle;
 pub mod dlpack;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+#[cfg(feature = "safetensors")]
+pub mod safetensors;
+#[cfg(feature = "serde")]
+mod serde;
 
 use std::any::Any;
 use std::ptr::NonNull;

@@ -2,12 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod cases;
+mod data;
 mod examples;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod gradients;
 mod graph;
 mod in_place;
+mod interop;
 mod jit;
 mod junk;
 mod memory;
