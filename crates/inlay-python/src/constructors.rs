@@ -4,6 +4,7 @@ use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use crate::convert::Call;
+use crate::dlpack::{self, Purpose};
 use crate::dtype;
 use crate::error::{Class, type_name};
 use crate::tensor::PyTensor;
@@ -90,5 +91,6 @@ fn from_dlpack(x: &Bound<'_, PyAny>) -> PyResult<PyTensor> {
     if let Ok(own) = x.cast::<PyTensor>() {
         return Ok(PyTensor::new(own.get().inner().clone()));
     }
-    crate::dlpack::import(x).map(PyTensor::new)
+    let tensor = dlpack::import(x, "from_dlpack: x", Purpose::Read);
+    tensor.map(PyTensor::new)
 }

@@ -11,7 +11,7 @@ use crate::tensor::PyTensor;
 /// An operation on two tensors.
 type Binary = fn(&Tensor, &Tensor) -> inlay::Result<Tensor>;
 
-/// Applies `make`. If one operand is a Python number or list and the other is a tensor or array,
+/// Applies `make`. If one operand is a number or a list of them and the other is a tensor or array,
 /// the number or list takes the dtype of the other.
 fn binary<'py>(
     py: Python<'py>,
@@ -21,7 +21,7 @@ fn binary<'py>(
     y: Object<'_, 'py>,
 ) -> Given<'py> {
     let mut call = Call::new(py, op);
-    let (x, y) = if Call::is_untyped(x) && !Call::is_untyped(y) {
+    let (x, y) = if Call::yields(x, y) {
         let y = call.array("y", y)?;
         (call.values("x", x, y.dtype())?, y)
     } else {
