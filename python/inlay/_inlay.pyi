@@ -183,6 +183,8 @@ class Tensor:
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: builtins.bool | None = None
     ) -> npt.NDArray[Any]: ...
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]: ...
     def __dlpack__(
         self,
         *,

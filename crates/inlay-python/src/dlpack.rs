@@ -162,6 +162,15 @@ pub(crate) fn import(
         let text = format!("{subject}: __dlpack__ returned a {}", type_name(&capsule));
         return Err(Class::Type.error(py, format!("{text}, expected a capsule")));
     }
+    if purpose == Purpose::Write && !is_fresh::<DLManagedTensorVersioned>(&capsule) {
+        // JAX, whose arrays are immutable, exports this struct.
+        let text = format!(
+            "{subject} is a {}, which does not tell whether its memory may be written: if it may, \
+             write into inlay.from_dlpack(...)",
+            type_name(object)
+        );
+        return Err(Class::Buffer.error(py, text));
+    }
     take(&capsule, subject)
 }
 
@@ -192,7 +201,8 @@ fn take(capsule: &Bound<'_, PyAny>, subject: &str) -> PyResult<Tensor> {
         found => found,
     };
     found.unwrap_or_else(|| {
-        let text = format!("{subject} is a capsule that holds no tensor, or whose tensor was taken");
+        let text =
+            format!("{subject} is a capsule that holds no tensor, or whose tensor was taken");
         Err(Class::Value.error(capsule.py(), text))
     })
 }
@@ -201,12 +211,12 @@ fn take(capsule: &Bound<'_, PyAny>, subject: &str) -> PyResult<Tensor> {
 /// name.
 fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>> {
     let py = capsule.py();
-    // SAFETY: `PyCapsule_IsValid` has checked the name. By the DLPack protocol, a capsule with this
-    // name owns a managed tensor of the struct `F`. The new name transfers it to this function.
+    if !is_fresh::<F>(capsule) {
+        return None;
+    }
+    // SAFETY: `is_fresh` has checked the name. By the DLPack protocol, a capsule with this name owns
+    // a managed tensor of the struct `F`. The new name transfers it to this function.
     let managed = unsafe {
-        if ffi::PyCapsule_IsValid(capsule.as_ptr(), F::FRESH.as_ptr()) == 0 {
-            return None;
-        }
         let managed = pointer::<F>(capsule.as_ptr(), F::FRESH)?;
         if ffi::PyCapsule_SetName(capsule.as_ptr(), F::USED.as_ptr()) != 0 {
             return Some(Err(PyErr::fetch(py)));
@@ -221,6 +231,12 @@ fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>>
         true => Class::Type.error(py, error.to_string()),
         false => raise(py, &error),
     }))
+}
+
+/// Whether an object is a capsule with a tensor of the struct `F` that was not taken yet.
+fn is_fresh<F: Capsule>(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: the object is borrowed and live, and the name is a C string. Python checks the rest.
+    unsafe { ffi::PyCapsule_IsValid(object.as_ptr(), F::FRESH.as_ptr()) == 1 }
 }
 
 /// A managed tensor whose deleter runs with the GIL held, because many deleters free Python

@@ -39,7 +39,7 @@ impl Weight {
             Weight::Array
         } else if is_scalar(object) {
             Weight::Scalar
-        } else if is_plain(object) && Contents::of(object).is_plain() {
+        } else if is_plain(object) && Contents::of(object).is_ok_and(|list| list.is_plain()) {
             Weight::Number
         } else {
             Weight::Array

@@ -3,6 +3,7 @@
 
 use inlay::{DType, Kind, Tensor};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -34,10 +35,13 @@ pub(super) struct Contents {
 
 impl Contents {
     /// Looks at all items of a list. An object that is not a list is a single item.
-    pub(super) fn of(object: &Bound<'_, PyAny>) -> Contents {
+    pub(super) fn of(object: &Bound<'_, PyAny>) -> PyResult<Contents> {
         let mut contents = Contents::default();
-        each_item(object, 0, &mut |item| contents.add(item));
-        contents
+        each_item(object, 0, &mut |item| {
+            contents.add(item);
+            Ok(())
+        })?;
+        Ok(contents)
     }
 
     /// Whether the list has no dtype of its own.
@@ -99,31 +103,29 @@ fn is_list(item: &Bound<'_, PyAny>) -> bool {
     !is_leaf && item.cast::<PySequence>().is_ok() && Protocol::of(item).is_none()
 }
 
-/// Calls `visit` with each item of a nested list that is not a list itself. Returns false for a
-/// list that is too deep, or that contains itself.
+/// Calls `visit` with each item of a nested list that is not a list itself. Fails for a list that is
+/// too deep or contains itself.
 fn each_item<'py>(
     object: &Bound<'py, PyAny>,
     depth: usize,
-    visit: &mut impl FnMut(&Bound<'py, PyAny>),
-) -> bool {
+    visit: &mut impl FnMut(&Bound<'py, PyAny>) -> PyResult<()>,
+) -> PyResult<()> {
     // Most items are numbers, so these are recognized first.
     let is_number =
         object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>();
     if is_number || !is_list(object) {
-        visit(object);
-        return true;
+        return visit(object);
     }
     if depth == DEEPEST {
-        return false;
+        return Err(PyValueError::new_err(format!("lists are nested more than {DEEPEST} deep")));
     }
     let mut inside = |item: Bound<'py, PyAny>| each_item(&item, depth + 1, visit);
     if let Ok(list) = object.cast::<PyList>() {
-        list.iter().all(inside)
+        list.iter().try_for_each(inside)
     } else if let Ok(tuple) = object.cast::<PyTuple>() {
-        tuple.iter().all(inside)
+        tuple.iter().try_for_each(inside)
     } else {
-        // NumPy reports an iterator that fails.
-        object.try_iter().is_ok_and(|mut items| items.all(|item| item.is_ok_and(&mut inside)))
+        object.try_iter()?.try_for_each(|item| inside(item?))
     }
 }
 
@@ -144,7 +146,7 @@ impl<'py> Call<'py> {
         arg: &'static str,
         object: &Bound<'py, PyAny>,
     ) -> PyResult<Came<'a, 'py>> {
-        let contents = Contents::of(object);
+        let contents = Contents::of(object).map_err(|cause| self.wrap(arg, cause))?;
         if contents.tensors {
             let tensor = self.stacked(arg, object)?;
             return Ok(Came::Typed(Arg::Owned(tensor)));
@@ -173,28 +175,24 @@ impl<'py> Call<'py> {
         object: &Bound<'py, PyAny>,
         numbers: Option<Kind>,
     ) -> PyResult<Bound<'py, PyUntypedArray>> {
-        let mut descrs = Vec::<Bound<'py, PyAny>>::new();
-        let mut masked = Ok(());
-        each_item(object, 0, &mut |item| {
-            if let Ok(array) = item.cast::<PyUntypedArray>()
-                && masked.is_ok()
-            {
-                masked = self.expect_no_mask(arg, array);
-            }
-            if numbers.is_some() && is_numpy(item) {
-                let descr = item.getattr(intern!(self.py, "dtype"));
-                let known = |descr: &Bound<'py, PyAny>| descrs.iter().any(|other| other.is(descr));
-                if let Ok(descr) = descr
-                    && !known(&descr)
-                {
-                    descrs.push(descr);
+        let read = || {
+            let mut descrs = Vec::<Bound<'py, PyAny>>::new();
+            each_item(object, 0, &mut |item| {
+                if let Ok(array) = item.cast::<PyUntypedArray>() {
+                    self.expect_no_mask(arg, array)?;
                 }
+                if numbers.is_some() && is_numpy(item) {
+                    let descr = item.getattr(intern!(self.py, "dtype"))?;
+                    if !descrs.iter().any(|other| other.is(&descr)) {
+                        descrs.push(descr);
+                    }
+                }
+                Ok(())
+            })?;
+            match numbers {
+                None => asarray(object),
+                Some(kind) => asarray_of(object, &self.common_descr(&descrs, kind)?),
             }
-        });
-        masked?;
-        let read = || match numbers {
-            None => asarray(object),
-            Some(kind) => asarray_of(object, &self.common_descr(&descrs, kind)?),
         };
         read().map_err(|cause| self.wrap(arg, cause))
     }
@@ -224,7 +222,10 @@ impl<'py> Call<'py> {
         };
         let all: Vec<&Bound<'py, PyAny>> = descrs.iter().chain([&example]).collect();
         let numpy = self.py.import(intern!(self.py, "numpy"))?;
-        Ok(numpy.getattr(intern!(self.py, "result_type"))?.call1(PyTuple::new(self.py, all)?)?.cast_into()?)
+        Ok(numpy
+            .getattr(intern!(self.py, "result_type"))?
+            .call1(PyTuple::new(self.py, all)?)?
+            .cast_into()?)
     }
 
     /// Converts a list that contains tensors, by the operation `stack`.
@@ -246,7 +247,8 @@ impl<'py> Call<'py> {
         dtype: &mut Option<DType>,
     ) -> PyResult<Part<'py>> {
         if is_list(object) {
-            if Contents::of(object).is_plain() {
+            let contents = Contents::of(object).map_err(|cause| self.wrap(arg, cause))?;
+            if contents.is_plain() {
                 return Ok(Part::Numbers(object.clone()));
             }
             let items = object.try_iter().map_err(|cause| self.wrap(arg, cause))?;
@@ -288,8 +290,7 @@ impl<'py> Call<'py> {
         let size = items.iter().map(Tensor::numel).fold(0, usize::saturating_add);
         // The user's name is for the operation itself.
         let label = self.label.take();
-        let stacked =
-            self.run(size, || Tensor::stack(&items.iter().collect::<Vec<&Tensor>>(), 0));
+        let stacked = self.run(size, || Tensor::stack(&items.iter().collect::<Vec<&Tensor>>(), 0));
         self.label = label;
         stacked
     }

@@ -10,7 +10,7 @@ use pyo3::types::{PyBool, PyBytes, PyMemoryView, PyString, PyTuple};
 use super::Call;
 use crate::dlpack::{self, Purpose};
 use crate::error::{Class, type_name};
-use crate::numpy::asarray;
+use crate::numpy::{asarray, is_scalar};
 
 /// How an object of another library gives access to its elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,12 @@ pub(super) enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol of an object that is neither a `Tensor` nor an object of NumPy. Only attributes
+    /// The protocol of an object that is neither a `Tensor` nor an array of NumPy. Only attributes
     /// of its class count: an object that computes its attributes may have any of them.
     pub(super) fn of(object: &Bound<'_, PyAny>) -> Option<Protocol> {
-        // NumPy reads `bytes` as text, although it is a buffer.
-        if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+        // NumPy reads `bytes` as text, although it is a buffer. Its scalars are numbers.
+        let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
+        if is_text || is_scalar(object) {
             return None;
         }
         let (py, class) = (object.py(), object.get_type());
