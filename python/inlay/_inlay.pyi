@@ -193,6 +193,8 @@ class Tensor:
     def __array_function__(
         self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any: ...
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]: ...
     def __dlpack__(
         self,
         *,

@@ -105,6 +105,22 @@ def test_devices_in_one_call_are_one() -> None:
     assert (x.grad.device, x.grad.tolist()) == ("gpu", [2.0, 6.0])
 
 
+def test_tensors_in_a_list_are_stacked_on_their_device() -> None:
+    a, row = gpu_tensor(5.0, stop_gradient=False), gpu_tensor([1.0, 2.0])
+    x = gpu_tensor([0.0, 0.0, 0.0]).scatter([0, 2], [a, 7])
+    assert (x.device, x.tolist()) == ("gpu", [5.0, 0.0, 7.0])
+    (x * [a, a, 2]).sum().backward()
+    assert a.grad is not None
+    assert a.grad.item() == 10
+    assert inlay.to_tensor([row, np.ones(2, "f4"), [3, 4]], device="gpu").tolist() == [
+        [1.0, 2.0],
+        [1.0, 1.0],
+        [3.0, 4.0],
+    ]
+    with pytest.raises(ValueError, match=r"on cpu.*on gpu|on gpu.*on cpu"):
+        inlay.sum([row, inlay.to_tensor([1.0, 2.0])])
+
+
 def test_memory_of_the_gpu_is_not_shared() -> None:
     x = gpu_tensor([1.0])
     for share in (x.numpy, x.__array__, x.__dlpack__, x.__dlpack_device__):

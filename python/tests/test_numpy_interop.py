@@ -200,19 +200,39 @@ def test_dtypes_equal_those_of_the_same_meaning(dtype) -> None:
 
 
 def test_python_types_are_dtypes_too() -> None:
-    pairs = {bool: "bool", int: "int64", float: "float32", complex: "complex64"}
+    pairs = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
     for python, ours in pairs.items():
         assert inlay.dtype(python) == ours
         assert inlay.dtype(python.__name__) == ours
+        assert inlay.to_tensor([1]).cast(python).dtype == ours
+
+
+def test_spellings_of_numpy_are_dtypes_too() -> None:
+    spellings = {
+        "bool": ["?", "b1", "bool_"],
+        "uint8": ["u1", "ubyte", "B"],
+        "int32": ["i4", "=i4", "intc"],
+        "int64": ["i8", "longlong"],
+        "float16": ["f2", "half", "e"],
+        "float32": ["f4", "single"],
+        "float64": ["f8", "double", "d"],
+        "complex64": ["c8", "F"],
+        "complex128": ["c16", "cdouble"],
+    }
+    for ours, all_spellings in spellings.items():
+        for spelling in all_spellings:
+            assert inlay.dtype(spelling) == ours, spelling
+            assert inlay.to_tensor([1]).cast(spelling).dtype == ours
+            assert inlay.zeros([2], dtype=spelling).dtype == ours
 
 
 SWAPPED = np.dtype("float32").newbyteorder()
+BAD_NAMES = ["float8", "", SWAPPED.str, "f4,f4", "2f4", "O", "U5", "M8[s]", "g", "é\0"]
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize(
-    "bad",
-    ["float8", "", "f4", "é\0", 3, None, [1], object, str, np.floating, np.generic, SWAPPED],
-    ids=repr,
+    "bad", [*BAD_NAMES, 3, None, [1], object, str, np.floating, np.generic, SWAPPED], ids=repr
 )
 def test_unknown_dtypes_are_refused_with_the_list(bad) -> None:
     with pytest.raises(inlay.InlayTypeError) as raised:

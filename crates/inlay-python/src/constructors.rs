@@ -4,6 +4,7 @@ use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use crate::convert::Call;
+use crate::dlpack::{self, Purpose};
 use crate::dtype;
 use crate::error::{Class, type_name};
 use crate::tensor::PyTensor;
@@ -17,8 +18,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// A new tensor with a copy of the values of `data`.
 ///
-/// Arrays, NumPy scalars and tensors keep their dtype. Python numbers and lists of them become
-/// ``int64``, ``float32``, ``complex64`` or ``bool``. With `dtype`, values are cast to it.
+/// Arrays, NumPy scalars and tensors keep their dtype, also inside of lists. Python numbers and
+/// lists of them become ``int64``, ``float32``, ``complex64`` or ``bool``. With `dtype`, values are
+/// cast to it.
 ///
 /// >>> import inlay
 /// >>> inlay.to_tensor([[1, 2], [3, 4]]).dtype
@@ -26,8 +28,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// >>> inlay.to_tensor([1, 2], dtype="float32").tolist()
 /// [1.0, 2.0]
 ///
-/// The copy has no gradient history. With ``stop_gradient=False`` it is a leaf that requires a
-/// gradient. `device` is ``'cpu'`` or ``'gpu'``; ``inlay.set_device`` sets the default.
+/// The copy has no gradient history, even of tensors in a list; ``inlay.stack`` keeps theirs. With
+/// ``stop_gradient=False`` it is a leaf that requires a gradient. `device` is ``'cpu'`` or
+/// ``'gpu'``; ``inlay.set_device`` sets the default.
 #[pyfunction]
 #[pyo3(signature = (data, dtype=None, stop_gradient=true, *, device=None))]
 fn to_tensor<'py>(
@@ -90,5 +93,6 @@ fn from_dlpack(x: &Bound<'_, PyAny>) -> PyResult<PyTensor> {
     if let Ok(own) = x.cast::<PyTensor>() {
         return Ok(PyTensor::new(own.get().inner().clone()));
     }
-    crate::dlpack::import(x).map(PyTensor::new)
+    let tensor = dlpack::import(x, "from_dlpack: x", Purpose::Read);
+    tensor.map(PyTensor::new)
 }

@@ -120,61 +120,89 @@ unsafe fn pointer<F>(capsule: *mut ffi::PyObject, name: &CStr) -> Option<NonNull
     NonNull::new(pointer.cast())
 }
 
-/// Imports an object that has `__dlpack__`, or a capsule.
-pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+/// What an imported tensor is used for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Reading. The exporter may copy the elements.
+    Read,
+    /// Writing in place. The exporter must share its memory.
+    Write,
+}
+
+/// Imports an object that has `__dlpack__`, or a capsule. Error messages start with `subject`, the
+/// operation and the argument.
+pub(crate) fn import(
+    object: &Bound<'_, PyAny>,
+    subject: &str,
+    purpose: Purpose,
+) -> PyResult<Tensor> {
     let py = object.py();
     if object.is_instance_of::<PyCapsule>() {
-        return take(object);
+        return take(object, subject);
     }
     let class = object.get_type();
     if !class.hasattr(intern!(py, "__dlpack__")).unwrap_or(false) {
-        let text = format!("from_dlpack: x is a {}, which has no __dlpack__", type_name(object));
+        let text = format!("{subject} is a {}, which has no __dlpack__", type_name(object));
         return Err(Class::Type.error(py, text));
     }
-    expect_cpu(object)?;
+    expect_cpu(object, subject)?;
     let options = PyDict::new(py);
     options.set_item(intern!(py, "max_version"), (1, 0))?;
+    if purpose == Purpose::Write {
+        options.set_item(intern!(py, "copy"), false)?;
+    }
     let method = intern!(py, "__dlpack__");
     let capsule = match object.call_method(method, (), Some(&options)) {
-        // Exporters older than DLPack 1.0 don't have the argument.
+        // Exporters older than DLPack 1.0 don't have the arguments, and never copy.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => object.call_method0(method),
         result => result,
     };
-    let capsule = capsule.map_err(|cause| wrap(py, "from_dlpack: x", cause))?;
+    let capsule = capsule.map_err(|cause| wrap(py, subject, cause))?;
     if !capsule.is_instance_of::<PyCapsule>() {
-        let text = format!("from_dlpack: __dlpack__ returned a {}", type_name(&capsule));
+        let text = format!("{subject}: __dlpack__ returned a {}", type_name(&capsule));
         return Err(Class::Type.error(py, format!("{text}, expected a capsule")));
     }
-    take(&capsule)
+    if purpose == Purpose::Write && !is_fresh::<DLManagedTensorVersioned>(&capsule) {
+        // JAX, whose arrays are immutable, exports this struct.
+        let text = format!(
+            "{subject} is a {}, which does not tell whether its memory may be written: if it may, \
+             write into inlay.from_dlpack(...)",
+            type_name(object)
+        );
+        return Err(Class::Buffer.error(py, text));
+    }
+    take(&capsule, subject)
 }
 
 /// Fails for memory on another device, with a message that names the device.
-fn expect_cpu(object: &Bound<'_, PyAny>) -> PyResult<()> {
+fn expect_cpu(object: &Bound<'_, PyAny>, subject: &str) -> PyResult<()> {
     let py = object.py();
     let device = match object.call_method0(intern!(py, "__dlpack_device__")) {
         Ok(device) => device,
         // Some exporters lack the method. The device in the struct is checked later in any case.
         Err(error) if error.is_instance_of::<PyAttributeError>(py) => return Ok(()),
-        Err(cause) => return Err(wrap(py, "from_dlpack: x", cause)),
+        Err(cause) => return Err(wrap(py, subject, cause)),
     };
     // Only the device type is read, because Paddle returns `(1, None)`.
     let kind = device.get_item(0).and_then(|kind| kind.extract::<i32>());
-    let kind = kind.map_err(|cause| wrap(py, "from_dlpack: x", cause))?;
+    let kind = kind.map_err(|cause| wrap(py, subject, cause))?;
     if [CPU_TYPE, CUDA_HOST].contains(&kind) {
         return Ok(());
     }
-    let text = format!("from_dlpack: x is on {}, expected the CPU", describe_device(kind));
+    let device = describe_device(kind);
+    let text = format!("{subject} is on {device}, expected the CPU: copy it there first");
     Err(Class::Buffer.error(py, text))
 }
 
 /// Takes the tensor of a capsule of either struct.
-fn take(capsule: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+fn take(capsule: &Bound<'_, PyAny>, subject: &str) -> PyResult<Tensor> {
     let found = match take_form::<DLManagedTensorVersioned>(capsule) {
         None => take_form::<DLManagedTensor>(capsule),
         found => found,
     };
     found.unwrap_or_else(|| {
-        let text = "from_dlpack: x is a capsule that holds no tensor, or whose tensor was taken";
+        let text =
+            format!("{subject} is a capsule that holds no tensor, or whose tensor was taken");
         Err(Class::Value.error(capsule.py(), text))
     })
 }
@@ -183,12 +211,12 @@ fn take(capsule: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// name.
 fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>> {
     let py = capsule.py();
-    // SAFETY: `PyCapsule_IsValid` has checked the name. By the DLPack protocol, a capsule with this
-    // name owns a managed tensor of the struct `F`. The new name transfers it to this function.
+    if !is_fresh::<F>(capsule) {
+        return None;
+    }
+    // SAFETY: `is_fresh` has checked the name. By the DLPack protocol, a capsule with this name owns
+    // a managed tensor of the struct `F`. The new name transfers it to this function.
     let managed = unsafe {
-        if ffi::PyCapsule_IsValid(capsule.as_ptr(), F::FRESH.as_ptr()) == 0 {
-            return None;
-        }
         let managed = pointer::<F>(capsule.as_ptr(), F::FRESH)?;
         if ffi::PyCapsule_SetName(capsule.as_ptr(), F::USED.as_ptr()) != 0 {
             return Some(Err(PyErr::fetch(py)));
@@ -203,6 +231,12 @@ fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>>
         true => Class::Type.error(py, error.to_string()),
         false => raise(py, &error),
     }))
+}
+
+/// Whether an object is a capsule with a tensor of the struct `F` that was not taken yet.
+fn is_fresh<F: Capsule>(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: the object is borrowed and live, and the name is a C string. Python checks the rest.
+    unsafe { ffi::PyCapsule_IsValid(object.as_ptr(), F::FRESH.as_ptr()) == 1 }
 }
 
 /// A managed tensor whose deleter runs with the GIL held, because many deleters free Python

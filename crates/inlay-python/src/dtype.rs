@@ -14,14 +14,17 @@ use crate::numpy::{dtype_of_number, scalar_class};
 /// The type of a tensor's elements.
 ///
 /// There is one instance for each of the fifteen dtypes: ``inlay.float32`` and so on. A dtype
-/// argument may also be a name, a NumPy dtype or scalar type of the same meaning, or Python's
-/// ``bool``, ``int`` (int64), ``float`` (float32) or ``complex`` (complex64).
+/// argument may also be a name, a NumPy dtype, scalar type or spelling (``'f8'``, ``'half'``), or
+/// one of Python's types, which mean what they mean to NumPy and PyTorch: ``bool``, ``int``
+/// (int64), ``float`` (float64) and ``complex`` (complex128).
 ///
 /// >>> import inlay
 /// >>> inlay.dtype("float32") is inlay.float32
 /// True
 /// >>> inlay.float32 == "float32"
 /// True
+/// >>> inlay.dtype("f8"), inlay.dtype(float)
+/// (inlay.float64, inlay.float64)
 #[pyclass(name = "dtype", module = "inlay", frozen)]
 pub(crate) struct PyDType {
     inner: DType,
@@ -70,12 +73,8 @@ pub(crate) fn parse_optional(
 
 fn known(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if let Ok(name) = object.cast::<PyString>() {
-        return Ok(match name.to_string_lossy().as_ref() {
-            "int" => Some(DType::I64),
-            "float" => Some(DType::F32),
-            "complex" => Some(DType::C64),
-            name => name.parse().ok(),
-        });
+        let own = name.to_string_lossy().parse().ok();
+        return Ok(own.or_else(|| of_spelling(name)));
     }
     if let Ok(class) = object.cast::<PyType>()
         && let Some(dtype) = of_python_class(class)
@@ -85,6 +84,15 @@ fn known(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     own_or_numpy(object)
 }
 
+/// The dtype of NumPy's spelling of it: `f8`, `<f4`, `?`, `half`, `double`.
+fn of_spelling(name: &Bound<'_, PyString>) -> Option<DType> {
+    // `int` has the size of a pointer in NumPy 2, and of C's `long` before.
+    if name == "int" {
+        return Some(DType::I64);
+    }
+    PyArrayDescr::new(name.py(), name).ok().and_then(|descr| of_descr(&descr))
+}
+
 fn of_python_class(class: &Bound<'_, PyType>) -> Option<DType> {
     let py = class.py();
     if class.is(py.get_type::<PyBool>()) {
@@ -92,9 +100,9 @@ fn of_python_class(class: &Bound<'_, PyType>) -> Option<DType> {
     } else if class.is(py.get_type::<PyInt>()) {
         Some(DType::I64)
     } else if class.is(py.get_type::<PyFloat>()) {
-        Some(DType::F32)
+        Some(DType::F64)
     } else if class.is(py.get_type::<PyComplex>()) {
-        Some(DType::C64)
+        Some(DType::C128)
     } else {
         None
     }

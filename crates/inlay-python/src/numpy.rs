@@ -282,13 +282,30 @@ pub(crate) fn to_native<'py>(
 
 /// Calls the C function of `numpy.asarray`. It may run arbitrary Python code.
 pub(crate) fn asarray<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    read(object, None)
+}
+
+/// Like [`asarray`], with a dtype.
+pub(crate) fn asarray_of<'py>(
+    object: &Bound<'py, PyAny>,
+    descr: &Bound<'py, PyArrayDescr>,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    read(object, Some(descr))
+}
+
+fn read<'py>(
+    object: &Bound<'py, PyAny>,
+    descr: Option<&Bound<'py, PyArrayDescr>>,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = object.py();
-    // SAFETY: the object is borrowed and live. A null descriptor lets NumPy choose the dtype, and a
-    // null context is the default. The result is a new reference to an array or an error.
+    let descr = descr.map_or(std::ptr::null_mut(), |descr| descr.clone().into_dtype_ptr());
+    // SAFETY: the object is borrowed and live. A null descriptor lets NumPy choose the dtype; NumPy
+    // takes ownership of the reference to another one. A null context is the default. The result is
+    // a new reference to an array or an error.
     unsafe {
         let flags = npyffi::NPY_ARRAY_ENSUREARRAY;
-        let (any, context) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let array = PY_ARRAY_API.PyArray_FromAny(py, object.as_ptr(), any, 0, 0, flags, context);
+        let context = std::ptr::null_mut();
+        let array = PY_ARRAY_API.PyArray_FromAny(py, object.as_ptr(), descr, 0, 0, flags, context);
         Ok(Bound::from_owned_ptr_or_err(py, array)?.cast_into_unchecked())
     }
 }

@@ -54,12 +54,30 @@ def test_memory_of_ours_outlives_us_in_torch(dtype) -> None:
     assert torch.equal(theirs, torch.ones((4, 5), dtype=getattr(torch, dtype)))
 
 
-def test_tensors_of_others_are_refused_by_name_without_from_dlpack() -> None:
-    for other, name in ((torch.ones(2), "torch.Tensor"), (paddle.ones([2]), "paddle.Tensor")):
-        with pytest.raises(inlay.InlayTypeError, match=rf"{name}; .*inlay.from_dlpack"):
-            inlay.to_tensor(other)
+def test_tensors_of_others_are_arguments() -> None:
+    for other in (torch.ones(2), paddle.ones([2])):
+        assert inlay.to_tensor(other).tolist() == [1, 1]
+        result = inlay.scatter(other, [0], [5.0])
+        assert isinstance(result, np.ndarray)
+        assert result.tolist() == [5, 1]
+    other = torch.ones(2)
+    assert inlay.scatter_(other, [0], [5.0]) is other
+    assert other.tolist() == [5, 1]
+    assert inlay.sum([torch.ones(2), torch.ones(2)]).item() == 4
+
+
+def test_tensors_are_arguments_of_others() -> None:
+    ours = inlay.to_tensor([1.0, 2.0])
+    assert torch.as_tensor(ours).tolist() == [1, 2]
+    assert torch.as_tensor(ours).data_ptr() == ours.data_ptr()
+    assert paddle.to_tensor(ours).tolist() == [1, 2]
 
 
 def test_torch_tensors_that_want_gradients_are_refused() -> None:
     with pytest.raises(inlay.InlayBufferError, match="grad"):
         inlay.from_dlpack(torch.ones(2, requires_grad=True))
+    with pytest.raises(inlay.InlayTypeError, match=r"torch.Tensor that requires .*data.detach\(\)"):
+        inlay.to_tensor(torch.ones(2, requires_grad=True))
+    leaf = paddle.to_tensor([1.0], stop_gradient=False)
+    with pytest.raises(inlay.InlayTypeError, match=r"data.detach\(\)"):
+        inlay.to_tensor(leaf)

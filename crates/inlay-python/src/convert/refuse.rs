@@ -1,5 +1,6 @@
 //! Errors for arguments that can't be converted. They name the operation and the argument.
 
+use inlay::{DType, Kind};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -28,13 +29,30 @@ impl<'py> Call<'py> {
         object: &Bound<'py, PyAny>,
         expected: &str,
     ) -> PyErr {
-        let text = format!("{}: {arg} is a {}", self.op, type_name(object));
-        // The class is asked: an instance with `__getattr__` may claim to have any attribute.
-        let foreign = object.get_type().hasattr("__dlpack__").unwrap_or(false);
-        let text = match foreign {
-            true => format!("{text}; bring it in with inlay.from_dlpack(...)"),
-            false => format!("{text}, expected {expected}"),
+        let text = format!("{}: {arg} is a {}, expected {expected}", self.op, type_name(object));
+        Class::Type.error(self.py, text)
+    }
+
+    /// The error for a NumPy scalar of dtype `from`, whose kind is wider than that of `like`.
+    pub(super) fn too_wide(
+        &self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+        from: DType,
+        like: DType,
+    ) -> PyErr {
+        let number = match like.kind() {
+            Kind::Bool => format!("bool({arg})"),
+            Kind::Integer => format!("int({arg})"),
+            // Only complex scalars are wider.
+            Kind::Float | Kind::Complex => format!("{arg}.real"),
         };
+        let text = format!(
+            "{}: {arg} is a {}, which a {like} tensor does not take without a cast: pass {number}, \
+             or cast the tensor with cast('{from}')",
+            self.op,
+            type_name(object)
+        );
         Class::Type.error(self.py, text)
     }
 

@@ -186,10 +186,10 @@ fn other_tensor<'a, 'py>(
             Some(dtype) => call.values(name, object, dtype)?,
             None => call.array(name, object)?,
         },
-        // The first of two operands. A plain number or list takes the dtype of the second.
+        // The first of two operands. A number or a list of them takes the dtype of the second.
         Kind::Operand if arguments.get(k + 1).is_some_and(|next| next.kind == kind) => {
             let other = objects.get(k + 1).and_then(|other| other.as_deref());
-            match other.filter(|other| Call::is_untyped(object) && !Call::is_untyped(other)) {
+            match other.filter(|other| Call::yields(object, other)) {
                 Some(other) => {
                     let other = call.array(arguments[k + 1].name, other)?;
                     call.values(name, object, other.dtype())?
@@ -197,10 +197,14 @@ fn other_tensor<'a, 'py>(
                 None => call.array(name, object)?,
             }
         }
-        Kind::Operand => match dtype_of(values, k - 1) {
-            Some(dtype) => call.values(name, object, dtype)?,
-            None => call.array(name, object)?,
-        },
+        Kind::Operand => {
+            let first = objects[k - 1].as_deref();
+            let typed = first.is_some_and(|first| Call::are_scalars(first, object));
+            match dtype_of(values, k - 1).filter(|_| !typed) {
+                Some(dtype) => call.values(name, object, dtype)?,
+                None => call.array(name, object)?,
+            }
+        }
         Kind::Tensors | Kind::Indices => {
             let tensors = match kind {
                 Kind::Tensors => {

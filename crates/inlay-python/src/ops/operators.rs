@@ -59,7 +59,7 @@ pub(crate) fn is_operand(object: &Bound<'_, PyAny>) -> bool {
         && (has(intern!(py, "__dlpack__")) || has(intern!(py, "__array__")))
 }
 
-/// Applies `make`. If one operand is a Python number or list and the other is a tensor or array,
+/// Applies `make`. If one operand is a number or a list of them and the other is a tensor or array,
 /// the number or list takes the dtype of the other.
 fn binary<'py>(
     py: Python<'py>,
@@ -69,7 +69,7 @@ fn binary<'py>(
     y: Object<'_, 'py>,
 ) -> Given<'py> {
     let mut call = Call::new(py, op);
-    let (x, y) = if Call::is_untyped(x) && !Call::is_untyped(y) {
+    let (x, y) = if Call::yields(x, y) {
         let y = call.array("y", y)?;
         (call.values("x", x, y.dtype())?, y)
     } else {

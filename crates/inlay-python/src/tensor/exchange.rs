@@ -1,13 +1,14 @@
 //! Export of tensors to NumPy and DLPack.
 
-use numpy::PyUntypedArray;
+use numpy::{PyArrayDescr, PyUntypedArray};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::PyTensor;
+use crate::dlpack;
 use crate::error::{Class, raise};
-use crate::{dlpack, numpy::view};
+use crate::numpy::{descr, view};
 
 #[pymethods]
 impl PyTensor {
@@ -42,6 +43,13 @@ impl PyTensor {
             return Err(Class::Value.error(py, text));
         }
         Ok(cast)
+    }
+
+    /// The NumPy dtype of the elements. With it, ``numpy.result_type`` and ``jax.numpy.asarray``
+    /// accept the tensor.
+    #[getter]
+    fn __numpy_dtype__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDescr>> {
+        descr(py, self.inner.dtype())
     }
 
     /// DLPack's protocol: a capsule over the same memory.
