@@ -71,7 +71,7 @@ pub use ops::{
 };
 pub use scalar::Scalar;
 pub use site::{named, set_site};
-pub use tape::{NoGrad, is_grad_enabled};
+pub use tape::{Hook, NoGrad, is_grad_enabled};
 pub use tensor::Tensor;
 
 /// The Rust examples of the README and of the pages under docs/ run as tests.

@@ -14,6 +14,7 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyRange, PyTuple};
 
 use self::numbers::{all_ints, expect_range, number_of, only_ints};
 use crate::error::{Class, raise};
+use crate::gil::detached;
 use crate::numpy::{Unfit, asarray, is_scalar, owned, share, to_native, view};
 use crate::tensor::PyTensor;
 
@@ -226,7 +227,7 @@ impl<'py> Call<'py> {
             }))
         };
         let waits = size > KEEP_GIL || self.on_gpu;
-        let result = if waits { self.py.detach(work) } else { work() };
+        let result = if waits { detached(self.py, work) } else { work() };
         match result {
             Ok(result) => result.map_err(|error| self.raise(&error)),
             Err(_) => {

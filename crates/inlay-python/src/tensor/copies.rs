@@ -7,11 +7,12 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use super::PyTensor;
 use crate::error::{Class, raise};
 use crate::foreign;
+use crate::gil::detached;
 
 impl PyTensor {
     /// Makes a contiguous copy, with the GIL released.
     fn fresh(&self, py: Python<'_>) -> PyResult<Tensor> {
-        py.detach(|| self.inner.copy()).map_err(|error| raise(py, &error))
+        detached(py, || self.inner.copy()).map_err(|error| raise(py, &error))
     }
 }
 

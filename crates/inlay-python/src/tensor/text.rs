@@ -7,6 +7,7 @@ use pyo3::types::PyDict;
 
 use super::PyTensor;
 use crate::error::raise;
+use crate::gil::detached;
 
 const PREFIX: &str = "Tensor(";
 
@@ -23,7 +24,7 @@ impl PyTensor {
         // NumPy needs the whole tensor to print a summary. Reading only the corners avoids a copy
         // of a large tensor, possibly from a GPU or larger than memory (a broadcast view).
         let array = match summary {
-            true => match py.detach(|| tensor.corners(edge)) {
+            true => match detached(py, || tensor.corners(edge)) {
                 Ok(corners) => PyTensor::new(corners).values(py, "repr"),
                 Err(error) => Err(raise(py, &error)),
             },
@@ -31,7 +32,7 @@ impl PyTensor {
         };
         let Ok(array) = array else {
             // The tensor is symbolic, its elements can't be read, or NumPy has fewer axes.
-            return Ok(py.detach(|| format!("{tensor:?}")));
+            return Ok(detached(py, || format!("{tensor:?}")));
         };
         let arguments = PyDict::new(py);
         arguments.set_item(intern!(py, "separator"), ", ")?;
