@@ -18,7 +18,11 @@ class InlayIndexError(InlayError, IndexError):
 
 
 class InlayRuntimeError(InlayError, RuntimeError):
-    """The operation could not be executed, for example because memory ran out."""
+    """The operation could not be executed."""
+
+
+class InlayMemoryError(InlayError, MemoryError):
+    """Memory ran out, or a tensor is larger than its device allows."""
 
 
 class InlayBufferError(InlayError, BufferError):

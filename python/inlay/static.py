@@ -20,6 +20,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any
 
 from inlay._inlay import Plan, Program, Tensor, grad
@@ -156,13 +157,18 @@ def append_backward(
     return list(zip(parameters, found, strict=True))
 
 
-def save(program: Program, path: str, fetch_list: Mapping[str, Tensor] | None = None) -> None:
-    """Write to a file the operations that `fetch_list`, or else the program's outputs, need."""
+def save(
+    program: Program, path: str | PathLike[str], fetch_list: Mapping[str, Tensor] | None = None
+) -> None:
+    """Write to a file the operations that `fetch_list`, or else the program's outputs, need.
+
+    A path that can't be written raises the `OSError` that `open` would raise.
+    """
     if fetch_list is not None:
         program.set_outputs(dict(fetch_list))
     program.save(path)
 
 
-def load(path: str) -> Program:
-    """Read a program from a file. A damaged file is an error."""
+def load(path: str | PathLike[str]) -> Program:
+    """Read a program from a file. A damaged file is an error, and a missing one, as for `open`."""
     return Program.load(path)

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::error::{Class, raise, type_name};
+use crate::gil::detached;
 
 /// Adds the functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -41,7 +42,7 @@ pub(crate) fn parse(op: &str, device: &Bound<'_, PyAny>) -> PyResult<Device> {
 fn set_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = device.py();
     let device = parse("set_device", device)?;
-    py.detach(|| inlay::set_device(device)).map_err(|error| raise(py, &error))
+    detached(py, || inlay::set_device(device)).map_err(|error| raise(py, &error))
 }
 
 /// The device on which tensors are made by default.
@@ -67,7 +68,7 @@ fn get_device() -> &'static str {
 #[pyfunction]
 fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
-    for found in py.detach(inlay::devices) {
+    for found in detached(py, inlay::devices) {
         let dict = PyDict::new(py);
         dict.set_item("device", found.device.name())?;
         dict.set_item("name", found.name)?;
@@ -88,7 +89,7 @@ fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 /// needed only to measure time.
 #[pyfunction]
 fn synchronize(py: Python<'_>) -> PyResult<()> {
-    py.detach(inlay::synchronize).map_err(|error| raise(py, &error))
+    detached(py, inlay::synchronize).map_err(|error| raise(py, &error))
 }
 
 /// The statistics of the GPU memory pool, as a dict. None if no GPU is open.

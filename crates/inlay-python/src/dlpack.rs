@@ -16,6 +16,7 @@ use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern};
 
 use crate::error::{Class, raise, type_name, wrap};
+use crate::gil::detached;
 
 /// The CPU in DLPack: device type and device number.
 pub(crate) const CPU: (i32, i32) = (CPU_TYPE, 0);
@@ -80,7 +81,7 @@ fn into_capsule<'py, F: Capsule>(
     tensor: &Tensor,
     copy: Copy,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let managed = py.detach(|| tensor.to_dlpack::<F>(copy));
+    let managed = detached(py, || tensor.to_dlpack::<F>(copy));
     let managed = managed.map_err(|error| Class::Buffer.error(py, error.to_string()))?.into_raw();
     // SAFETY: `managed` is `NonNull`, the name is static, and `free::<F>` matches the struct of the
     // pointer. If no capsule was made, the pointer still belongs to this function.

@@ -1,8 +1,12 @@
 //! Conversion of errors to the exceptions of `inlay.errors`.
 
+use std::io;
+use std::path::Path;
+
 use inlay::{Error, ErrorKind};
 use pyo3::exceptions::{
-    PyBufferError, PyException, PyMemoryError, PyOverflowError, PyRuntimeError, PyValueError,
+    PyBufferError, PyException, PyMemoryError, PyOSError, PyOverflowError, PyRuntimeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -16,6 +20,7 @@ pub(crate) enum Class {
     Value,
     Index,
     Runtime,
+    Memory,
     Buffer,
 }
 
@@ -23,11 +28,12 @@ pub(crate) enum Class {
 static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
 
 impl Class {
-    const NAMES: [&'static str; 5] = [
+    const NAMES: [&'static str; 6] = [
         "InlayTypeError",
         "InlayValueError",
         "InlayIndexError",
         "InlayRuntimeError",
+        "InlayMemoryError",
         "InlayBufferError",
     ];
 
@@ -54,13 +60,39 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     if let Some(retry) = crate::graph::sizes_needed(error) {
         return retry;
     }
+    match error.root() {
+        Error::Hook { source: Some(cause), .. } => {
+            if let Some(raised) = cause.downcast_ref::<PyErr>() {
+                return raised.clone_ref(py);
+            }
+        }
+        Error::Io { path, source, .. } => return os_error(py, path, source),
+        _ => {}
+    }
     let class = match error.kind() {
         ErrorKind::Type => Class::Type,
         ErrorKind::Value => Class::Value,
         ErrorKind::Index => Class::Index,
-        ErrorKind::Runtime => Class::Runtime,
+        ErrorKind::Memory => Class::Memory,
+        _ => Class::Runtime,
     };
     class.error(py, error.to_string())
+}
+
+/// Returns the `OSError` that `open` would raise, such as a `FileNotFoundError`.
+fn os_error(py: Python<'_>, path: &Path, error: &io::Error) -> PyErr {
+    let make = || {
+        let class = py.get_type::<PyOSError>();
+        match error.raw_os_error() {
+            // Python chooses the subclass by the code.
+            Some(code) => {
+                let text = py.import("os")?.call_method1("strerror", (code,))?;
+                class.call1((code, text, path.as_os_str()))
+            }
+            None => class.call1((format!("{}: {error}", path.display()),)),
+        }
+    };
+    make().map_or_else(|failed| failed, PyErr::from_value)
 }
 
 /// Converts an exception that other Python code raised while `what` was read to an `InlayError`.

@@ -7,6 +7,8 @@ use inlay::{DType, Layout, Result, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::gil::detached;
+
 /// Returns a read-only tensor over the memory of a `bytes` object.
 pub(crate) fn over_bytes(
     data: &Bound<'_, PyBytes>,
@@ -23,7 +25,7 @@ pub(crate) fn over_bytes(
 
 /// Returns the elements of a tensor in row-major order.
 pub(crate) fn to_bytes<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyBytes>> {
-    let fresh = py.detach(|| tensor.cpu()?.copy())?;
+    let fresh = detached(py, || tensor.cpu()?.copy())?;
     let len = fresh.numel() * fresh.dtype().size();
     if len == 0 {
         return Ok(PyBytes::new(py, &[]));

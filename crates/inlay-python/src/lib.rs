@@ -9,6 +9,7 @@ mod dlpack;
 mod dtype;
 mod error;
 mod foreign;
+mod gil;
 mod graph;
 mod numpy;
 mod ops;

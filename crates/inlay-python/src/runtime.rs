@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 
 use crate::convert::Call;
 use crate::error::Class;
+use crate::gil::detached;
 
 /// Adds the functions to the module, and warns of environment variables that can't be used.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -70,7 +71,7 @@ fn memory_stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// Returns all memory that is kept for reuse to the system, also GPU memory.
 #[pyfunction]
 fn empty_cache(py: Python<'_>) {
-    py.detach(|| {
+    detached(py, || {
         inlay::empty_cache();
         #[cfg(feature = "gpu")]
         inlay::empty_gpu_cache();
@@ -88,6 +89,6 @@ fn set_cache_limit(bytes: &Bound<'_, PyAny>) -> PyResult<()> {
         let text = format!("{op}: bytes is {limit}, expected at least 0");
         return Err(Class::Value.error(py, text));
     };
-    py.detach(|| inlay::set_cache_limit(limit));
+    detached(py, || inlay::set_cache_limit(limit));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Backward: walks the tape from results to leaves. A node is processed after all of its users.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use inlay_core::{DType, Dim, Dims, Error, Result, ShapeText, expect_shape};
 
@@ -11,7 +11,7 @@ use crate::Tensor;
 use crate::declare::Operation;
 use crate::lock::lock;
 use crate::ops::{BACKWARD, GRAD};
-use crate::tape::{Edge, Hook, Leaf, NoGrad, Rule, TapeNode, is_grad_enabled};
+use crate::tape::{Edge, Hooks, Leaf, NoGrad, Rule, TapeNode, is_grad_enabled};
 
 /// Options of [`Tensor::grad_of`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -190,12 +190,12 @@ impl Pass {
 }
 
 /// Returns the summed gradient in the tensor's dtype, after the hooks.
-fn finish(sum: Sum, hooks: &Mutex<Vec<Hook>>, dtype: DType) -> Result<Tensor> {
+fn finish(sum: Sum, hooks: &Hooks, dtype: DType) -> Result<Tensor> {
     let mut grad = sum.total.narrowed(dtype)?;
     // Cloned, because a hook may register another hook.
-    let hooks: Vec<Hook> = lock(hooks).clone();
+    let hooks = lock(hooks).clone();
     for hook in hooks {
-        if let Some(other) = hook(&grad)? {
+        if let Some(other) = hook.call(&grad)? {
             other.meta().expect_dtype_of("hook", "gradient", &grad.meta(), "tensor")?;
             expect_shape("hook", "gradient", &other.meta().shape, &grad.meta().shape)?;
             grad = other.beside("hook", "gradient", &grad, "tensor")?;

@@ -104,7 +104,7 @@ pub use ops::{
 pub use scalar::Scalar;
 pub use site::{named, set_site};
 pub use sizes::{IntoAxes, IntoShape};
-pub use tape::{NoGrad, is_grad_enabled};
+pub use tape::{Hook, NoGrad, is_grad_enabled};
 pub use tensor::Tensor;
 pub use values::{Nested, Values};
 

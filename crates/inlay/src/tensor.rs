@@ -78,6 +78,11 @@ impl Tensor {
         Arc::as_ptr(&self.0) as usize
     }
 
+    /// Whether this is the only handle.
+    pub(crate) fn is_sole(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     /// Returns a handle that does not keep the tensor alive.
     pub(crate) fn downgrade(&self) -> WeakTensor {
         WeakTensor(Arc::downgrade(&self.0))

@@ -15,6 +15,7 @@ use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use crate::error::{Class, raise};
+use crate::gil::detached;
 use crate::numpy::{owned, share, view};
 use crate::tensor::PyTensor;
 
@@ -96,7 +97,7 @@ impl<'py> Call<'py> {
             }))
         };
         let waits = size > KEEP_GIL || self.on_gpu;
-        let result = if waits { self.py.detach(work) } else { work() };
+        let result = if waits { detached(self.py, work) } else { work() };
         match result {
             Ok(result) => result.map_err(|error| self.raise(&error)),
             Err(_) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use inlay::{Plan, Program, Tensor};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::convert::Call;
 use crate::dtype;
@@ -252,6 +252,23 @@ impl PyProgram {
         Ok(PyProgram { inner })
     }
 
+    /// A copy of the whole program. Symbolic tensors of this program don't belong to the copy.
+    fn __copy__(&self, py: Python<'_>) -> PyResult<PyProgram> {
+        let call = Call::new(py, "copy");
+        let copy = || Program::from_bytes(&self.inner.to_whole_bytes()?);
+        call.run(usize::MAX, copy).map(|inner| PyProgram { inner })
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<PyProgram> {
+        self.__copy__(py)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let bytes = Call::new(py, "pickle").run(usize::MAX, || self.inner.to_whole_bytes())?;
+        let rebuild = py.import("inlay._inlay")?.getattr("_rebuild_program")?;
+        (rebuild, (PyBytes::new(py, &bytes),)).into_pyobject(py)
+    }
+
     fn __len__(&self) -> usize {
         self.inner.len()
     }
@@ -268,6 +285,15 @@ impl PyProgram {
     fn __repr__(&self) -> String {
         format!("<{:?}>", self.inner)
     }
+}
+
+/// Makes a program from the bytes that pickle has stored.
+#[pyfunction]
+#[pyo3(name = "_rebuild_program")]
+fn rebuild(data: &Bound<'_, PyBytes>) -> PyResult<PyProgram> {
+    let (call, bytes) = (Call::new(data.py(), "pickle"), data.as_bytes());
+    let inner = call.run(usize::MAX, || Program::from_bytes(bytes))?;
+    Ok(PyProgram { inner })
 }
 
 /// The steps with which a program computes one set of results.
@@ -310,6 +336,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     inlay::set_site(site);
     module.add_class::<PyProgram>()?;
     module.add_class::<PyPlan>()?;
+    module.add_function(wrap_pyfunction!(rebuild, module)?)?;
     module.add_class::<traces::PyTraces>()?;
     module.add_class::<traces::PyTrace>()
 }

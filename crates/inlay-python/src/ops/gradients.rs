@@ -1,14 +1,11 @@
-//! Gradients: `backward`, `grad`, hooks, and the gradient attributes of a tensor.
+//! Gradients: `backward`, `grad`, and the gradient attributes of a tensor.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use inlay::{Error, GradOptions, NoGrad, Tensor};
+use inlay::{GradOptions, NoGrad, Tensor};
 use pyo3::prelude::*;
 
 use super::{Maybe, Object};
 use crate::convert::{Arg, Call};
-use crate::error::type_name;
+use crate::gil::detached;
 use crate::tensor::PyTensor;
 
 #[pymethods]
@@ -38,7 +35,7 @@ impl PyTensor {
     fn grad(&self, py: Python<'_>) -> Option<PyTensor> {
         // A `backward` of another thread may hold the lock of the gradient and wait for the GIL, so
         // the GIL is released here.
-        py.detach(|| self.inner().grad()).map(PyTensor::new)
+        detached(py, || self.inner().grad()).map(PyTensor::new)
     }
 
     #[setter]
@@ -50,7 +47,7 @@ impl PyTensor {
 
     /// Delete the accumulated gradient.
     fn clear_grad(&self, py: Python<'_>) {
-        py.detach(|| self.inner().clear_grad());
+        detached(py, || self.inner().clear_grad());
     }
 
     /// A tensor over the same memory, without gradient history.
@@ -85,55 +82,6 @@ impl PyTensor {
         let grad =
             Call::some(grad).map(|grad| call.values("grad", grad, tensor.dtype())).transpose()?;
         call.run(usize::MAX, || tensor.backward(grad.as_deref(), retain_graph))
-    }
-
-    /// Call `hook` with the gradient of this tensor whenever ``backward`` computes it.
-    ///
-    /// If the hook returns a tensor, that replaces the gradient. Returns a handle whose
-    /// ``remove()`` removes the hook.
-    fn register_hook(&self, py: Python<'_>, hook: Py<PyAny>) -> PyResult<HookHandle> {
-        let active = Arc::new(AtomicBool::new(true));
-        let handle = HookHandle { active: Arc::clone(&active) };
-        let call = Call::new(py, "register_hook");
-        let run = move |grad: &Tensor| {
-            if !active.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            Python::attach(|py| {
-                let given = Bound::new(py, PyTensor::new(grad.clone()));
-                let result = given.and_then(|given| hook.bind(py).call1((given,)));
-                let failed = |error: PyErr| Error::Hook {
-                    text: format!("{}: {}", type_name(error.value(py).as_any()), error.value(py)),
-                };
-                let result = result.map_err(failed)?;
-                if result.is_none() {
-                    return Ok(None);
-                }
-                match result.cast::<PyTensor>() {
-                    Ok(tensor) => Ok(Some(tensor.get().inner().clone())),
-                    Err(_) => {
-                        let text = format!("it returned a {}, not a Tensor", type_name(&result));
-                        Err(Error::Hook { text })
-                    }
-                }
-            })
-        };
-        call.run(0, || self.inner().register_hook(run))?;
-        Ok(handle)
-    }
-}
-
-/// The handle of a hook, with which it is removed.
-#[pyclass(module = "inlay", frozen)]
-pub(crate) struct HookHandle {
-    active: Arc<AtomicBool>,
-}
-
-#[pymethods]
-impl HookHandle {
-    /// Remove the hook. It is not called any more.
-    fn remove(&self) {
-        self.active.store(false, Ordering::Relaxed);
     }
 }
 

@@ -7,6 +7,7 @@ mod args;
 mod arguments;
 mod entry;
 mod gradients;
+mod hooks;
 mod item;
 mod operators;
 mod requires;

@@ -7,17 +7,18 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use super::PyTensor;
 use crate::error::{Class, raise};
 use crate::foreign;
+use crate::gil::detached;
 
 impl PyTensor {
     /// Makes a contiguous copy, with the GIL released. It is recorded for the gradient.
     fn fresh(&self, py: Python<'_>) -> PyResult<PyTensor> {
-        let copied = py.detach(|| self.inner.copy());
+        let copied = detached(py, || self.inner.copy());
         copied.map(PyTensor::new).map_err(|error| raise(py, &error))
     }
 
     /// Makes a copy of a leaf that is another leaf. `with_grad` copies the collected gradient, too.
     fn another_leaf(&self, py: Python<'_>, with_grad: bool) -> PyResult<PyTensor> {
-        let copied = py.detach(|| {
+        let copied = detached(py, || {
             let leaf = self.inner.detach().copy()?;
             leaf.set_stop_gradient(self.inner.stop_gradient())?;
             if with_grad && let Some(grad) = self.inner.grad() {

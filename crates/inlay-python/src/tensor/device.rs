@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use super::PyTensor;
 use crate::device::parse;
 use crate::error::raise;
+use crate::gil::detached;
 
 #[pymethods]
 impl PyTensor {
@@ -27,7 +28,7 @@ impl PyTensor {
         if inner.device() == device {
             return Ok(slf.clone().unbind());
         }
-        let moved = py.detach(|| inner.to(device)).map_err(|error| raise(py, &error))?;
+        let moved = detached(py, || inner.to(device)).map_err(|error| raise(py, &error))?;
         Py::new(py, PyTensor::new(moved))
     }
 
@@ -37,7 +38,7 @@ impl PyTensor {
         if inner.device() == inlay::Device::Cpu {
             return Ok(slf.clone().unbind());
         }
-        let moved = py.detach(|| inner.cpu()).map_err(|error| raise(py, &error))?;
+        let moved = detached(py, || inner.cpu()).map_err(|error| raise(py, &error))?;
         Py::new(py, PyTensor::new(moved))
     }
 }

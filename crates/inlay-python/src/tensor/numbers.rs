@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use super::PyTensor;
 use crate::error::{Class, raise};
+use crate::gil::detached;
 use crate::numpy::{expect_elements, view};
 use crate::ops::is_operand;
 
@@ -16,7 +17,7 @@ impl PyTensor {
         what: &'static str,
     ) -> PyResult<Bound<'py, PyAny>> {
         expect_elements(py, &self.inner, what)?;
-        let copied = py.detach(|| match self.inner.dtype() {
+        let copied = detached(py, || match self.inner.dtype() {
             // The cast is exact, and makes `ml_dtypes` unnecessary.
             DType::BF16 => self.inner.cast(DType::F32)?.cpu(),
             _ if self.inner.device() == Device::Cpu => self.inner.copy(),

@@ -8,6 +8,7 @@ use pyo3::types::{PyDict, PyString};
 
 use super::PyTensor;
 use crate::error::{Class, raise};
+use crate::gil::detached;
 
 const PREFIX: &str = "Tensor(";
 
@@ -24,7 +25,7 @@ impl PyTensor {
         // NumPy needs the whole tensor to print a summary. Reading only the corners avoids a copy
         // of a large tensor, possibly from a GPU or larger than memory (a broadcast view).
         let array = match summary {
-            true => match py.detach(|| tensor.corners(edge)) {
+            true => match detached(py, || tensor.corners(edge)) {
                 Ok(corners) => PyTensor::new(corners).values(py, "repr"),
                 Err(error) => Err(raise(py, &error)),
             },
@@ -33,7 +34,7 @@ impl PyTensor {
         let gradient = if tensor.stop_gradient() { "" } else { ", stop_gradient=False" };
         let Ok(array) = array else {
             // The tensor is symbolic, its elements can't be read, or NumPy has fewer axes.
-            let text = py.detach(|| format!("{tensor:?}"));
+            let text = detached(py, || format!("{tensor:?}"));
             return Ok(format!("{}{gradient})", text.strip_suffix(')').unwrap_or(&text)));
         };
         let arguments = PyDict::new(py);

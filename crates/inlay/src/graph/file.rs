@@ -73,46 +73,34 @@ impl Program {
     /// # Errors
     /// A program without outputs.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let op = "save";
         let graph = self.graph();
         if graph.outputs.is_empty() {
             let problem = "the program has no outputs: name them first".into();
-            return Err(Error::File { op, problem });
+            return Err(Error::File { op: "save", problem });
         }
         let fetch: Vec<Id> = graph.outputs.iter().map(|(_, id)| *id).collect();
         let mut live = needed(&graph, &fetch);
         // Unused inputs are kept, because callers may feed them.
         graph.data.values().for_each(|id| live[*id as usize] = true);
-        let mut moved = vec![Id::MAX; graph.nodes.len()];
-        let mut nodes = Vec::new();
-        for (id, node) in graph.nodes.iter().enumerate().filter(|(id, _)| live[*id]) {
-            moved[id] = nodes.len() as Id;
-            let what = match &node.what {
-                What::Data(name) => FileWhat::Data {
-                    name: name.clone(),
-                    dtype: node.meta.dtype,
-                    shape: node.meta.shape.iter().map(|dim| Some(dim.known()? as u64)).collect(),
-                },
-                What::Constant(array) => FileWhat::Constant {
-                    dtype: array.dtype,
-                    shape: array.shape().iter().map(|&size| size as u64).collect(),
-                    bytes: device::load_bytes(array)?,
-                },
-                What::Op(op) => {
-                    let (tag, bytes) = ops::save(&numbered(&graph, op, &moved))?;
-                    FileWhat::Op { tag: tag.into(), bytes }
-                }
-            };
-            nodes.push(FileNode {
-                what,
-                inputs: node.inputs.iter().map(|input| moved[*input as usize]).collect(),
-                name: node.site.name.as_deref().map(str::to_owned),
-                line: node.site.line.as_deref().map(str::to_owned),
-            });
-        }
-        let outputs =
-            graph.outputs.iter().map(|(name, id)| (name.clone(), moved[*id as usize])).collect();
-        encode(&File { nodes, outputs })
+        bytes_of(&graph, &live)
+    }
+
+    /// Like [`Program::to_bytes`], with all nodes. The program may have no outputs.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program};
+    /// let program = Program::new();
+    /// program.data("x", &[None], DType::F32)?;
+    /// let copy = Program::from_bytes(&program.to_whole_bytes()?)?;
+    /// assert_eq!(copy.inputs(), ["x"]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A constant that can't be copied from its device.
+    pub fn to_whole_bytes(&self) -> Result<Vec<u8>> {
+        let graph = self.graph();
+        bytes_of(&graph, &vec![true; graph.nodes.len()])
     }
 
     /// Reads a program from the bytes that [`Program::to_bytes`] made.
@@ -152,6 +140,40 @@ impl Program {
         let bytes = std::fs::read(path).map_err(|error| io_error("load", path, error))?;
         Program::from_bytes(&bytes)
     }
+}
+
+/// Returns the bytes of the nodes that are `live`. The inputs of such a node are live, too.
+fn bytes_of(graph: &Graph, live: &[bool]) -> Result<Vec<u8>> {
+    let mut moved = vec![Id::MAX; graph.nodes.len()];
+    let mut nodes = Vec::new();
+    for (id, node) in graph.nodes.iter().enumerate().filter(|(id, _)| live[*id]) {
+        moved[id] = nodes.len() as Id;
+        let what = match &node.what {
+            What::Data(name) => FileWhat::Data {
+                name: name.clone(),
+                dtype: node.meta.dtype,
+                shape: node.meta.shape.iter().map(|dim| Some(dim.known()? as u64)).collect(),
+            },
+            What::Constant(array) => FileWhat::Constant {
+                dtype: array.dtype,
+                shape: array.shape().iter().map(|&size| size as u64).collect(),
+                bytes: device::load_bytes(array)?,
+            },
+            What::Op(op) => {
+                let (tag, bytes) = ops::save(&numbered(graph, op, &moved))?;
+                FileWhat::Op { tag: tag.into(), bytes }
+            }
+        };
+        nodes.push(FileNode {
+            what,
+            inputs: node.inputs.iter().map(|input| moved[*input as usize]).collect(),
+            name: node.site.name.as_deref().map(str::to_owned),
+            line: node.site.line.as_deref().map(str::to_owned),
+        });
+    }
+    let outputs =
+        graph.outputs.iter().map(|(name, id)| (name.clone(), moved[*id as usize])).collect();
+    encode(&File { nodes, outputs })
 }
 
 /// Returns the operation with its symbols numbered as in a file.
@@ -314,6 +336,19 @@ mod tests {
         assert_eq!(results(&again, &feed), results(&program, &feed));
         assert_eq!(again.inputs(), ["x", "u", "index", "mask"]);
         assert_eq!(again.to_bytes().unwrap(), program.to_bytes().unwrap());
+    }
+
+    #[test]
+    fn a_copy_has_all_nodes_and_is_independent() {
+        let (program, feed) = program();
+        program.value("x").unwrap().add(&program.value("u").unwrap()).unwrap();
+        let copy = Program::from_bytes(&program.to_whole_bytes().unwrap()).unwrap();
+        assert_eq!(copy.to_string(), program.to_string());
+        assert_eq!(results(&copy, &feed), results(&program, &feed));
+        copy.data("new", &[None], DType::F32).unwrap();
+        assert_eq!(copy.len(), program.len() + 1);
+        let error = copy.run(&[], &[&program.value("x").unwrap()]).unwrap_err();
+        assert!(matches!(error, Error::OtherProgram { .. }), "{error}");
     }
 
     #[test]

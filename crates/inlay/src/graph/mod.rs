@@ -5,6 +5,7 @@
 //! computes constants, and orders the rest. A run executes the steps of the plan one after the
 //! other with the same operations.
 
+mod attributes;
 mod bind;
 mod draw;
 mod file;

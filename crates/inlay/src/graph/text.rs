@@ -4,11 +4,11 @@ use std::fmt;
 
 use inlay_core::Meta;
 
+use super::attributes::attributes;
 use super::bind::{Bound, text};
 use super::plan::{Origin, Plan};
 use super::program::{Graph, Program, What};
 use crate::lock::lock;
-use crate::op::AnyOp;
 use crate::symbolic::Id;
 
 /// The name of a node in a listing.
@@ -19,22 +19,16 @@ pub(super) fn name(graph: &Graph, id: Id) -> String {
     }
 }
 
-/// Returns the attributes of an operation, as `Debug` writes them.
-pub(super) fn attributes(op: &AnyOp) -> String {
-    let whole = format!("{op:?}");
-    // Only the part in braces is kept, for example of `WriteRegion(Block { axis: 0 })`.
-    let inner = whole.find('{').map(|at| &whole[at..]).unwrap_or("");
-    inner.trim_end_matches(')').to_owned()
-}
-
 fn line(graph: &Graph, id: Id) -> String {
     let node = graph.node(id);
     let what = match &node.what {
         What::Data(_) => "data".to_owned(),
         What::Constant(_) => "constant".to_owned(),
         What::Op(op) => {
-            let inputs: Vec<String> = node.inputs.iter().map(|input| name(graph, *input)).collect();
-            format!("{}({}) {}", op.name(), inputs.join(", "), attributes(op)).trim_end().to_owned()
+            let inputs = node.inputs.iter().map(|input| name(graph, *input));
+            let attributes = Some(attributes(op)).filter(|text| !text.is_empty());
+            let arguments: Vec<String> = inputs.chain(attributes).collect();
+            format!("{}({})", op.name(), arguments.join(", "))
         }
     };
     let site = node.site.text().map(|site| format!("  # {site}")).unwrap_or_default();

@@ -6,12 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use inlay_core::{Error, Meta, Result};
 
+use super::hook::Hooks;
 use super::node::{Edge, Link};
 use crate::Tensor;
 use crate::lock::lock;
-
-/// A function that backward calls with a gradient. It may return a replacement.
-pub(crate) type Hook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
 
 /// The gradient state of a tensor.
 #[derive(Default)]
@@ -20,7 +18,7 @@ pub(crate) struct History {
     wants: AtomicBool,
     /// Whether `node` is set. It is read without the lock.
     computed: AtomicBool,
-    node: Mutex<Link>,
+    pub(super) node: Mutex<Link>,
     leaf: OnceLock<Arc<Leaf>>,
     /// For a view: the version of its memory when it was made.
     view: Option<u64>,
@@ -31,7 +29,7 @@ pub(crate) struct Leaf {
     pub(crate) meta: Meta,
     /// 16-bit floats are summed in 32 bits, so that the sum of many passes stays accurate.
     pub(crate) grad: Mutex<Option<Tensor>>,
-    pub(crate) hooks: Mutex<Vec<Hook>>,
+    pub(crate) hooks: Hooks,
 }
 
 impl History {
@@ -199,32 +197,5 @@ impl Tensor {
                 Ok(())
             }
         }
-    }
-
-    /// Registers a hook. Each backward calls it with the gradient of this tensor; a gradient that
-    /// it returns is used instead.
-    ///
-    /// # Errors
-    /// A tensor that stops gradients.
-    pub fn register_hook(
-        &self,
-        hook: impl Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync + 'static,
-    ) -> Result<()> {
-        let hook: Hook = Arc::new(hook);
-        match self.edge() {
-            Edge::None => {
-                let (op, arg) = ("register_hook", "tensor");
-                let (got, expected) =
-                    ("one with stop_gradient".into(), "one that wants one".into());
-                return Err(Error::Argument { op, arg, got, expected });
-            }
-            Edge::Leaf(leaf) => lock(&leaf.hooks).push(hook),
-            Edge::Node(node) => {
-                if let Some(node) = node.node() {
-                    lock(&node.hooks).push(hook);
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -5,12 +5,16 @@
 //! freed with its results.
 
 mod history;
+mod hook;
 mod mode;
 mod node;
+mod owned;
 mod rule;
 
+pub use hook::Hook;
 pub use mode::{NoGrad, is_grad_enabled};
 
-pub(crate) use history::{History, Hook, Leaf};
+pub(crate) use history::{History, Leaf};
+pub(crate) use hook::Hooks;
 pub(crate) use node::{Edge, Link, Saved, TapeNode};
 pub(crate) use rule::{Grads, Rule, Saves};

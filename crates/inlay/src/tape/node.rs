@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use inlay_core::{DType, Error, Meta, Result};
 use smallvec::SmallVec;
 
-use super::history::{Hook, Leaf};
+use super::history::Leaf;
+use super::hook::Hooks;
 use super::rule::Saves;
 use crate::Tensor;
 use crate::lock::lock;
@@ -23,8 +24,8 @@ pub(crate) struct TapeNode {
     /// The dtype and shape of each input.
     pub(crate) metas: SmallVec<[Meta; 3]>,
     /// The values that the rule reads. Backward frees them.
-    saved: Mutex<Option<Saved>>,
-    pub(crate) hooks: Mutex<Vec<Hook>>,
+    pub(super) saved: Mutex<Option<Saved>>,
+    pub(crate) hooks: Hooks,
     /// Where backward also adds the gradient of the result; see [`Tensor::retain_grads`]. The
     /// collector is that of the result, which may have been dropped since.
     retained: Mutex<Vec<Weak<Leaf>>>,
