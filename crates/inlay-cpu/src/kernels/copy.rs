@@ -118,7 +118,7 @@ pub(super) unsafe fn move_run<W: Copy>(
     unsafe {
         if to_stride == size && from_stride == size {
             std::ptr::copy_nonoverlapping(from, to, len * size as usize);
-        } else if from_stride == 0 {
+        } else if from_stride == 0 && len > 0 {
             let word = from.cast::<W>().read_unaligned();
             fill_run(to, to_stride, word, len);
         } else if to_stride == size && from_stride == 2 * size {
@@ -152,6 +152,20 @@ pub(super) unsafe fn fill_run<W: Copy>(to: *mut u8, to_stride: isize, word: W, l
             for k in 0..len as isize {
                 to.offset(k * to_stride).cast::<W>().write_unaligned(word);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_run_reads_nothing() {
+        let nowhere = std::ptr::without_provenance_mut(16);
+        for (to_stride, from_stride) in [(4, 4), (4, 0), (4, 8), (8, 12)] {
+            // SAFETY: there are no words.
+            unsafe { move_run::<u32>(nowhere, to_stride, nowhere, from_stride, 0) };
         }
     }
 }
