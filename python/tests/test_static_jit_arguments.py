@@ -84,8 +84,10 @@ def test_an_array_that_can_not_be_read_is_refused_with_the_reason() -> None:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
             raise RuntimeError("use x.detach()")
 
-    with pytest.raises(TypeError, match=r"OfGradients gives no array: use x.detach\(\)"):
-        inlay.jit(lambda x: x)(OfGradients([1.0]))
+    with pytest.raises(
+        TypeError, match=r"x\[0\] is a .*OfGradients, which gives no array: use x.detach"
+    ):
+        inlay.jit(lambda x: x)([OfGradients([1.0])])
 
 
 def test_byte_order_and_masks_are_as_in_eager_code() -> None:
@@ -253,7 +255,7 @@ def test_values_that_may_change_unseen_are_refused_by_name(value: Any, where: st
 def test_a_list_that_contains_itself_is_refused() -> None:
     loop: list[Any] = []
     loop.append(loop)
-    with pytest.raises(TypeError, match="jit: x contains itself"):
+    with pytest.raises(TypeError, match="jit: an argument contains itself"):
         inlay.jit(lambda x: x)(loop)
 
 

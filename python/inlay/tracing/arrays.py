@@ -29,16 +29,15 @@ def is_array_like(value: Any) -> bool:
     return "__array_interface__" in getattr(value, "__dict__", ()) or _has_buffer(value)
 
 
-def bring_in(value: Any) -> Tensor | npt.NDArray[Any]:
-    """Returns a tensor or an array itself, and any other array as a NumPy array."""
-    if isinstance(value, Tensor | np.ndarray):
-        return value
+def bring_in(value: Any, where: str) -> npt.NDArray[Any]:
+    """Returns an array of another library as a NumPy array. Errors name it by `where`."""
     try:
         return _to_numpy(value)
     except MemoryError:
         raise
     except Exception as error:
-        raise InlayTypeError(f"jit: a {type_name(value)} gives no array: {error}") from error
+        text = f"jit: {where} is a {type_name(value)}, which gives no array: {error}"
+        raise InlayTypeError(text) from error
 
 
 def type_name(value: Any) -> str:

@@ -9,11 +9,13 @@ from functools import partial, update_wrapper
 from types import FunctionType, MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
 
+import numpy as np
+
 from inlay._inlay import Tensor, _Traces, is_grad_enabled
 from inlay.errors import InlayTypeError
 from inlay.tracing.arrays import bring_in, type_name
 from inlay.tracing.copies import Copies
-from inlay.tracing.keys import ByIdentity, RefusedError, key_of, path_to
+from inlay.tracing.keys import ByIdentity, RefusedError, key_of, paths_to
 from inlay.tracing.results import Rebuild, flatten
 
 __all__ = ["Jit", "jit"]
@@ -68,7 +70,12 @@ class Jit(ByIdentity, Generic[P, R]):
             args, kwargs = self._by_position(args, kwargs)
         found: list[Any] = []
         key = self._key(args, kwargs, found)
-        arrays = [bring_in(array) for array in found]
+        arrays = [
+            array
+            if isinstance(array, Tensor | np.ndarray)
+            else bring_in(array, self._where(array, args, kwargs))
+            for array in found
+        ]
         function = partial(self._apply, args, kwargs)
         if any(_is_recorded(array) for array in arrays):
             return self._traces.run_itself(arrays, function)
@@ -95,24 +102,24 @@ class Jit(ByIdentity, Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any], found: list[Any]
     ) -> tuple[Any, ...]:
         """The keys of all arguments, and the names of those that are passed by name."""
-        value: Any = None
-        name = ""
         try:
-            keys = []
-            for at, value in enumerate(args):
-                name = self._names[at] if at < len(self._names) else f"args[{at}]"
-                keys.append(key_of(value, found))
-            for name, value in kwargs.items():
-                keys.append((name, key_of(value, found)))
+            keys = [key_of(value, found) for value in args]
+            return (*keys, *[(name, key_of(value, found)) for name, value in kwargs.items()])
         except RefusedError as error:
-            where = path_to(error.value, value, name)
+            where = self._where(error.value, args, kwargs)
             raise InlayTypeError(
                 f"jit: {where} is a {type_name(error.value)}, whose changes can't be seen: pass "
                 "tensors, arrays, constants, and lists, tuples, dicts and plain objects of them"
             ) from None
         except RecursionError:
-            raise InlayTypeError(f"jit: {name} contains itself") from None
-        return tuple(keys)
+            raise InlayTypeError("jit: an argument contains itself") from None
+
+    def _where(self, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """The place of a value in the arguments, for messages."""
+        more = [f"args[{at}]" for at in range(len(self._names), len(args))]
+        named = [*zip([*self._names, *more], args, strict=False), *kwargs.items()]
+        paths = (path for name, outer in named for path in paths_to(value, outer, name))
+        return next(paths, "an argument")
 
     def _apply(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]
@@ -128,7 +135,7 @@ class Jit(ByIdentity, Generic[P, R]):
         if changed is not None:
             raise InlayTypeError(
                 f"jit: the function sets {changed}, which has no effect outside of it: return the "
-                "new value instead"
+                "new value, or a new object, instead"
             )
         found: list[Tensor] = []
         rebuild = flatten(result, found)
@@ -155,6 +162,12 @@ def _positions(function: Any) -> tuple[list[str], int]:
     return names, kinds.count(only)
 
 
+@overload
+def jit(  # type: ignore[overload-overlap]  # a static method is callable, too
+    function: staticmethod[P, R], *, donate: bool = False
+) -> staticmethod[P, R]: ...
+@overload
+def jit(function: classmethod[S, P, R], *, donate: bool = False) -> classmethod[S, P, R]: ...
 @overload
 def jit(function: Callable[P, R], *, donate: bool = False) -> Jit[P, R]: ...
 @overload

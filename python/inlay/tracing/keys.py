@@ -20,7 +20,7 @@ __all__ = [
     "classify",
     "compares_by_value",
     "key_of",
-    "path_to",
+    "paths_to",
 ]
 
 ARRAY = None
@@ -94,12 +94,8 @@ def key_of(value: Any, arrays: list[Any]) -> Any:
     return found
 
 
-def path_to(inner: Any, outer: Any, name: str) -> str:
-    """The expression that leads from `outer`, called `name`, to a part of it."""
-    return next(_paths(inner, outer, name), name)
-
-
-def _paths(inner: Any, outer: Any, name: str) -> Iterator[str]:
+def paths_to(inner: Any, outer: Any, name: str) -> Iterator[str]:
+    """The expressions that lead from `outer`, called `name`, to a part of it."""
     if outer is inner:
         yield name
         return
@@ -108,8 +104,8 @@ def _paths(inner: Any, outer: Any, name: str) -> Iterator[str]:
     except RefusedError:
         return
     if isinstance(found, Node):
-        for part, label in zip(found.parts, found.labels, strict=True):
-            yield from _paths(inner, part, name + label)
+        for part, label in zip(found.parts, found.labels(), strict=True):
+            yield from paths_to(inner, part, name + label)
 
 
 def _key_of_set(value: Any) -> tuple[Any, ...]:

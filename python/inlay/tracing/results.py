@@ -8,7 +8,7 @@ from typing import Any
 from inlay._inlay import Tensor, to_tensor
 from inlay.errors import InlayTypeError
 from inlay.tracing.arrays import bring_in, type_name
-from inlay.tracing.keys import ARRAY, RefusedError, classify, compares_by_value, path_to
+from inlay.tracing.keys import ARRAY, RefusedError, classify, compares_by_value, paths_to
 from inlay.tracing.tree import Node
 
 __all__ = ["Rebuild", "flatten"]
@@ -21,7 +21,7 @@ def flatten(result: Any, found: list[Tensor]) -> Rebuild:
     try:
         return _flatten(result, found)
     except RefusedError as error:
-        where = path_to(error.value, result, "the result")
+        where = next(paths_to(error.value, result, "the result"), "the result")
         raise InlayTypeError(
             f"jit: {where} is a {type_name(error.value)}: return tensors, constants, and lists, "
             "tuples, dicts and dataclasses of them"
@@ -34,7 +34,9 @@ def _flatten(value: Any, found: list[Tensor]) -> Rebuild:
     kind = classify(value)
     if kind is ARRAY:
         at = len(found)
-        found.append(value if isinstance(value, Tensor) else to_tensor(bring_in(value)))
+        found.append(
+            value if isinstance(value, Tensor) else to_tensor(bring_in(value, "the result"))
+        )
         return lambda values: values[at]
     if isinstance(kind, Node):
         before = len(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import MemberDescriptorType, MethodType
 from typing import Any, NamedTuple
@@ -21,8 +21,8 @@ class Node(NamedTuple):
     parts: list[Any]
     make: Callable[[list[Any]], Any]
     """Makes an equal value from equal parts."""
-    labels: Sequence[str]
-    """The texts that lead from the value to its parts, such as ``[0]`` or ``.name``."""
+    labels: Callable[[], Sequence[str]]
+    """Returns the texts that lead from the value to its parts, such as ``[0]`` or ``.name``."""
     is_object: bool = False
     """Whether the parts are the attributes of an object."""
     may_return: bool = True
@@ -37,15 +37,17 @@ def opened(value: Any) -> Node | None:
         return None if getattr(value, "__dict__", None) else _opened_container(value)
     if cls is slice or cls is range:
         parts = [value.start, value.stop, value.step]
-        return Node(cls, parts, lambda parts: cls(*parts), (".start", ".stop", ".step"))
+        return Node(cls, parts, lambda parts: cls(*parts), lambda: (".start", ".stop", ".step"))
     if cls is MethodType:
         function = value.__func__
         make = partial(_make_method, function)
-        return Node((cls, function), [value.__self__], make, (".__self__",), may_return=False)
+        head, parts = (cls, function), [value.__self__]
+        return Node(head, parts, make, lambda: (".__self__",), may_return=False)
     if cls is partial:
         parts = [value.func, value.args, value.keywords]
-        labels = (".func", ".args", ".keywords")
-        return Node(cls, parts, _make_partial, labels, may_return=False)
+        return Node(
+            cls, parts, _make_partial, lambda: (".func", ".args", ".keywords"), may_return=False
+        )
     return None
 
 
@@ -66,9 +68,8 @@ def opened_object(value: Any) -> Node | None:
         return copy
 
     # The key of a trace must not keep the class alive: the class may own the traced function.
-    head = (ref(cls), names)
-    labels = [f".{name}" for name in names]
-    return Node(head, list(found.values()), make, labels, True, dataclasses.is_dataclass(cls))
+    head, parts = (ref(cls), names), list(found.values())
+    return Node(head, parts, make, lambda: _dotted(names), True, dataclasses.is_dataclass(cls))
 
 
 def attributes(value: Any) -> dict[str, Any]:
@@ -89,16 +90,25 @@ def _opened_container(value: Any) -> Node:
         # Keys are parts, too, because 1 and 1.0 are equal keys. Their order counts, because a
         # function may see it.
         parts = [part for pair in value.items() for part in pair]
-        labels = [f"[{key!r}]" for key in value for _ in range(2)]
+        labels = partial(_labels_of_dict, value)
         if cls is defaultdict:
             parts.append(value.default_factory)
-            return Node(cls, parts, _make_defaultdict, [*labels, ".default_factory"])
+            return Node(cls, parts, _make_defaultdict, labels)
         return Node(cls, parts, lambda parts: cls(_pairs(parts)), labels)
-    labels = [f"[{at}]" for at in range(len(value))]
+    parts = list(value)
     fields = getattr(cls, "_fields", None)
     if fields is not None and hasattr(cls, "_make"):
-        return Node(cls, list(value), cls._make, [f".{field}" for field in fields])
-    return Node(cls, list(value), cls, labels)
+        return Node(cls, parts, cls._make, lambda: _dotted(fields))
+    return Node(cls, parts, cls, lambda: [f"[{at}]" for at in range(len(parts))])
+
+
+def _dotted(names: Iterable[str]) -> list[str]:
+    return [f".{name}" for name in names]
+
+
+def _labels_of_dict(value: dict[Any, Any]) -> list[str]:
+    labels = [f"[{key!r}]" for key in value for _ in range(2)]
+    return [*labels, ".default_factory"] if type(value) is defaultdict else labels
 
 
 def _make_defaultdict(parts: list[Any]) -> defaultdict[Any, Any]:

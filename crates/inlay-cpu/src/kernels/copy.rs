@@ -155,3 +155,17 @@ pub(super) unsafe fn fill_run<W: Copy>(to: *mut u8, to_stride: isize, word: W, l
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_run_reads_nothing() {
+        let nowhere = std::ptr::without_provenance_mut(16);
+        for (to_stride, from_stride) in [(4, 4), (4, 0), (4, 8), (8, 12)] {
+            // SAFETY: there are no words.
+            unsafe { move_run::<u32>(nowhere, to_stride, nowhere, from_stride, 0) };
+        }
+    }
+}
