@@ -17,6 +17,9 @@ or, instead of `expect`, the error and words that its message contains:
 
     error = { kind = "IndexError", contains = ["scatter", "7", "axis 0", "size 3"] }
 
+An in-place call of an operation gives the same, unless the case has `error_in_place`, which is like
+`error`.
+
 - `dtypes`: "all", "integer", "float", "complex", "number" (all but bool), "real" (number without
   complex), or a list of names.
 - `data`: row-major. `{ fill = 1 }` repeats a number, `{ arange = true }` is 0, 1, 2, ...
@@ -37,7 +40,7 @@ import itertools
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +65,7 @@ GROUPS = {
     "real": [*INTEGERS, *FLOATS],
 }
 ERRORS = {"IndexError": IndexError, "TypeError": TypeError, "ValueError": ValueError}
-OWN_KEYS = {"op", "name", "dtypes", "attrs", "expect", "error", "python_only"}
+OWN_KEYS = {"op", "name", "dtypes", "attrs", "expect", "error", "error_in_place", "python_only"}
 
 
 OPERATIONS = {op.name: op for op in inlay.operations()}
@@ -99,6 +102,20 @@ class Case:
     expect: np.ndarray | None
     error: type[Exception] | None
     words: list[str]
+    error_in_place: dict[str, Any] | None = None
+
+    def in_place(self) -> Case:
+        """The case of the in-place call."""
+        if self.error_in_place is None:
+            return self
+        error, words = ERRORS[self.error_in_place["kind"]], self.error_in_place["contains"]
+        return replace(self, expect=None, error=error, words=words)
+
+    def needs_sizes(self, name: str) -> bool:
+        """Whether the call needs to know the sizes of a tensor, also in a program."""
+        if self.op == "squeeze":
+            return "axis" not in self.attrs
+        return self.op.endswith(("_nd", "_nd_add")) and name == "index"
 
     @property
     def id(self) -> str:
@@ -207,6 +224,7 @@ def expanded(file: str, head: dict[str, Any], case: dict[str, Any]) -> Iterator[
             expect=tensor(case["expect"], dtype) if "expect" in case else None,
             error=ERRORS[error["kind"]] if error["kind"] else None,
             words=error["contains"],
+            error_in_place=case.get("error_in_place"),
         )
 
 

@@ -23,7 +23,7 @@ WITHOUT_TENSORS = [case for case in CASES if not case.inputs]
 WITH_TENSORS = [case for case in CASES if case.inputs]
 FUNCTIONS = [case for case in WITH_TENSORS if case.op not in OPERATORS]
 METHODS = [case for case in WITH_TENSORS if case.op in METHOD_NAMES]
-IN_PLACE = [case for case in CASES if case.inplace]
+IN_PLACE = [case.in_place() for case in CASES if case.inplace]
 MIXED = [case for case in FUNCTIONS if len(case.tensors) > 1]
 
 
@@ -249,7 +249,7 @@ def test_any_memory(case: Case) -> None:
         for wrap in (inlay.from_numpy, as_array):
             check(case, "function", all_as(case, wrap), layout)
             if case.inplace:
-                check(case, "in place", all_as(case, wrap), layout)
+                check(case.in_place(), "in place", all_as(case, wrap), layout)
 
 
 @for_each(IN_PLACE)

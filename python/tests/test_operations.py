@@ -139,3 +139,93 @@ def test_arguments_that_do_not_fit_the_signature_are_type_errors() -> None:
     tensor = inlay.to_tensor(x)
     with pytest.raises(TypeError, match=r"scatter_\(\) got multiple values for argument 'x'"):
         tensor.scatter_([0], [1.0], x=tensor)
+
+
+# Other names of arguments, and integers one by one.
+
+
+@each
+def test_its_other_names_are_not_names_of_other_arguments(op: inlay.Operation) -> None:
+    names = [name for argument in op.arguments for name in (argument.name, *argument.aliases)]
+    assert len(names) == len(set(names))
+
+
+@each
+def test_its_other_names_are_accepted(op: inlay.Operation) -> None:
+    case = EXAMPLES[op.name]
+    inputs, attrs = case.arguments(case.tensors)
+    named = {**dict(zip([one.name for one in op.arguments], inputs, strict=False)), **attrs}
+    function = getattr(inlay, op.name)
+    for argument in op.arguments:
+        if argument.name not in named or argument.keyword_only:
+            continue
+        for alias in argument.aliases:
+            renamed = {(alias if name == argument.name else name): named[name] for name in named}
+            assert_same(np.asarray(function(**renamed)), case.expect)
+            with pytest.raises(TypeError, match=f"multiple values for argument '{argument.name}'"):
+                function(**{**renamed, argument.name: named[argument.name]})
+
+
+def test_names_of_other_libraries() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    t = inlay.to_tensor(x)
+    assert tuple(t.sum(dim=0, keepdims=True).shape) == (1, 3)
+    assert inlay.sum(input=x, dim=1).tolist() == x.sum(1).tolist()
+    rows = inlay.slice_scatter(x, value=x[:1], axes=[0], starts=[1], ends=[2], strides=[1])
+    assert rows.tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert inlay.slice_scatter(input=x, src=x[:1], dim=0, start=1, end=2).tolist() == rows.tolist()
+    put = inlay.put_along_axis(arr=x, indices=[[0], [1]], values=[[9.0], [9.0]], axis=1)
+    assert put.tolist() == [[9, 1, 2], [3, 9, 5]]
+    assert t.diagonal(dim1=1, dim2=0).tolist() == [0, 4]
+    assert inlay.masked_scatter(x=x, mask=x > 4, value=[7.0]).tolist() == [[0, 1, 2], [3, 4, 7]]
+
+
+def test_integers_one_by_one_are_a_shape_or_axes() -> None:
+    t = inlay.arange(6)
+    assert t.reshape(2, 3).tolist() == t.reshape([2, 3]).tolist()
+    assert t.reshape(2, -1, name="r").tolist() == t.reshape([2, 3]).tolist()
+    assert inlay.reshape(t, np.int64(3), 2).tolist() == t.reshape([3, 2]).tolist()
+    assert list(t.reshape(1, 2, 3).transpose(2, 0, 1).shape) == [3, 1, 2]
+    assert list(t.reshape(1, 2, 3).transpose().shape) == [3, 2, 1]
+    assert list(inlay.zeros(2, 3).shape) == [2, 3]
+    assert inlay.ones(2, 1, "int64").tolist() == [[1], [1]]
+    assert inlay.ones(2, 1, dtype="int64").tolist() == [[1], [1]]
+    assert inlay.zeros(2, "int64").tolist() == [0, 0]
+    assert inlay.full(2, 7).tolist() == [7, 7]
+    assert inlay.broadcast_to([1], 2, 2).tolist() == [[1, 1], [1, 1]]
+    assert list(t.unsqueeze(0, 2).shape) == [1, 6, 1]
+    with pytest.raises(TypeError, match="reshape: shape is a str"):
+        t.reshape("2")
+    with pytest.raises(TypeError, match=r"zeros\(\) got multiple values for argument 'shape'"):
+        inlay.zeros(2, 2, shape=2)
+    with pytest.raises(ValueError, match=r"reshape: .*\[4, 2\]"):
+        t.reshape(4, 2)
+
+
+@each
+def test_none_is_a_type_error_unless_it_is_the_default(op: inlay.Operation) -> None:
+    case = EXAMPLES[op.name]
+    inputs, attrs = case.arguments(case.tensors)
+    function = getattr(inlay, op.name)
+    for argument in op.arguments[len(inputs) :]:
+        named = {**attrs, argument.name: None}
+        is_open = argument.kind in ("BoundList", "DType", "Device", "Label")
+        if not argument.required and (argument.default is None or is_open):
+            attrs.pop(argument.name, None)
+            try:
+                expected = np.asarray(function(*inputs, **attrs))
+            except ValueError:  # the example needs the argument
+                continue
+            assert_same(np.asarray(function(*inputs, **named)), expected)
+        else:
+            with pytest.raises(TypeError, match=f"{op.name}: {argument.name} is None, expected"):
+                function(*inputs, **named)
+
+
+def test_none_for_an_axis_names_the_argument() -> None:
+    with pytest.raises(TypeError, match="scatter: axis is None, expected an integer"):
+        inlay.scatter(np.zeros(3), [0], [1.0], axis=None)
+    with pytest.raises(TypeError, match="scatter: overwrite is None, expected True or False"):
+        inlay.scatter(np.zeros(3), [0], [1.0], None)
+    assert inlay.sum(np.ones(3), axis=None) == 3
+    assert inlay.slice_scatter(np.zeros(2), [1.0], start=None, stop=1, step=None).tolist() == [1, 0]

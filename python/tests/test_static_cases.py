@@ -16,9 +16,8 @@ CASES = all_cases()
 
 
 def shape_of(case: Case, name: str, array: np.ndarray, is_open: bool) -> list[int | None]:
-    # The last size of an nd index must be known.
-    needed = case.op.startswith("scatter_nd") and name == "index"
-    return [None] * array.ndim if is_open and not needed else list(array.shape)
+    is_open = is_open and not case.needs_sizes(name)
+    return [None] * array.ndim if is_open else list(array.shape)
 
 
 def as_program(case: Case, style: str, is_open: bool) -> Any:

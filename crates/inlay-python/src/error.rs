@@ -135,6 +135,14 @@ fn text_of(py: Python<'_>, error: &PyErr) -> String {
     }
 }
 
+/// An object of the wrong type, as messages name it: `None`, or `a` and its type.
+pub(crate) fn described(object: &Bound<'_, PyAny>) -> String {
+    match object.is_none() {
+        true => "None".into(),
+        false => format!("a {}", type_name(object)),
+    }
+}
+
 /// The qualified name of an object's type for messages: `int`, `torch.Tensor`.
 pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     let class = object.get_type();

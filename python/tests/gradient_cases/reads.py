@@ -54,6 +54,30 @@ def _(draw: Draw) -> Case:
     return Case(lambda x: inlay.masked_select(x, mask), [draw.numbers(*shape)])
 
 
+@case("index_get")
+def _(draw: Draw) -> Case:
+    shape = draw.shape()
+    depth = int(draw.rng.integers(1, len(shape) + 1))
+    entries = (2, 3) if min(shape[:depth]) else (2, 0)
+    indices = [draw.index(size, *entries) for size in shape[:depth]]
+    return Case(lambda x: inlay.index_get(x, indices), [draw.numbers(*shape)])
+
+
+@case("index_get, a mask and an index")
+def _(draw: Draw) -> Case:
+    mask, index = draw.mask(3), draw.index(2, 1)
+    return Case(lambda x: inlay.index_get(x, [mask, index]), [draw.numbers(3, 2, 2)])
+
+
+@case("gather_nd")
+def _(draw: Draw) -> Case:
+    shape = draw.shape()
+    depth = int(draw.rng.integers(1, len(shape) + 1))
+    entries = (2, 3) if min(shape[:depth]) else (0,)
+    index = np.stack([draw.index(size, *entries) for size in shape[:depth]], -1)
+    return Case(lambda x: inlay.gather_nd(x, index), [draw.numbers(*shape)])
+
+
 @case("diagonal")
 def _(draw: Draw) -> Case:
     shape = draw.shape(2)
@@ -82,6 +106,12 @@ KEYS: dict[str, Function] = {
     "a mask": lambda draw: draw.mask(3, 3),
     "a mask in the middle": lambda draw: (slice(None), draw.mask(3, 2)),
     "integers": lambda draw: draw.index(3, 5),
+    "two tensors": lambda draw: (draw.index(3, 4), draw.index(3, 4)),
+    "tensors that broadcast": lambda draw: (draw.index(3, 2, 1), draw.index(3, 3), draw.index(2)),
+    "tensors around a slice": lambda draw: (draw.index(3, 4), slice(None, None, -1), draw.index(2)),
+    "tensors that come first": lambda draw: (draw.index(3, 2), slice(1, None), draw.index(2, 2)),
+    "a tensor and a mask": lambda draw: (draw.index(3, 1), draw.mask(3)),
+    "tensors around None": lambda draw: (slice(None), draw.index(3, 2), None, draw.index(2, 2)),
     "integers after a slice": lambda draw: (slice(None, None, -1), draw.index(3, 2, 2), 0),
 }
 

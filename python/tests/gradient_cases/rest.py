@@ -84,6 +84,37 @@ def _(draw: Draw) -> Case:
     return Case(lambda x: inlay.transpose(x, perm), [draw.numbers(*shape)])
 
 
+@case("squeeze")
+def _(draw: Draw) -> Case:
+    shape = draw.shape(0)
+    return Case(lambda x: inlay.squeeze(x, [0, -1]) * 2, [draw.numbers(1, *shape, 1)])
+
+
+@case("unsqueeze")
+def _(draw: Draw) -> Case:
+    return Case(lambda x: inlay.unsqueeze(x, [0, -1]), [draw.numbers(*draw.shape(0))])
+
+
+@case("flatten")
+def _(draw: Draw) -> Case:
+    shape = draw.shape(2)
+    return Case(lambda x: inlay.flatten(x, 1), [draw.numbers(*shape)])
+
+
+@case("negative")
+def _(draw: Draw) -> Case:
+    return Case(lambda x: inlay.negative(x) * x, [draw.numbers(*draw.shape(0))])
+
+
+@case("real and imag")
+def _(draw: Draw) -> Case:
+    def parts(x: inlay.Tensor) -> inlay.Tensor:
+        z = x * x
+        return inlay.real(z) * 3 + inlay.imag(z * z) * inlay.real(x)
+
+    return Case(parts, [draw.numbers(*draw.shape(0))])
+
+
 @case("T")
 def _(draw: Draw) -> Case:
     return Case(lambda x: x.T * x, [draw.numbers(3, 3)])

@@ -168,6 +168,15 @@ def _(draw: Draw) -> Case:
     return written(draw, draw.numbers(*shape), source, "masked_scatter", source="source", mask=mask)
 
 
+@case("masked_scatter, input broadcast")
+def _(draw: Draw) -> Case:
+    shape = draw.shape(1)
+    mask = draw.mask(2, *shape)
+    x = draw.numbers(*draw.broadcastable(shape))
+    source = draw.numbers(int(mask.sum()) + 1)
+    return Case(lambda x, source: inlay.masked_scatter(x, mask, source), [x, source])
+
+
 @case("select_scatter")
 def _(draw: Draw) -> Case:
     shape = tuple(size or 2 for size in draw.shape())
@@ -227,6 +236,13 @@ def _(draw: Draw) -> Case:
     mask = draw.mask(*shape[:2])
     value = draw.numbers(int(mask.sum()), *shape[2:])
     return written(draw, draw.numbers(*shape), value, "index_put", source="value", indices=[mask])
+
+
+@case("index_put at a mask and an index")
+def _(draw: Draw) -> Case:
+    mask, index = draw.mask(3), draw.index(2, 1)
+    x, value = draw.numbers(3, 2, 2), draw.numbers(int(mask.sum()), 2)
+    return written(draw, x, value, "index_put", source="value", indices=[mask, index])
 
 
 def nd_index(draw: Draw, shape: tuple[int, ...]) -> tuple[np.ndarray, tuple[int, ...]]:

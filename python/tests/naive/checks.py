@@ -62,12 +62,12 @@ def place(op: str, name: str, value: int, axis: int, size: int) -> int:
     return value % size
 
 
-def places(op: str, index: Array, axis: int, size: int) -> Array:
+def places(op: str, index: Array, axis: int, size: int, name: str = "index") -> Array:
     """The index as positions, after a check of its range."""
-    check_kind(op, "index", index, "integer")
+    check_kind(op, name, index, "integer")
     out = np.zeros(index.shape, np.int64)
     for p in np.ndindex(index.shape):
-        out[p] = place(op, f"index{list(p)}" if p else "index", int(index[p]), axis, size)
+        out[p] = place(op, f"{name}{list(p)}" if p else name, int(index[p]), axis, size)
     return out
 
 
@@ -91,6 +91,35 @@ def element_index(op: str, x: Array, index: Array, axis: int, broadcast: bool) -
     fits = all(index.shape[d] <= x.shape[d] for d in range(x.ndim) if d != axis)
     check_shape(op, "index", index, f"at most {list(x.shape)} off axis {axis}", fits)
     return axis, places(op, index, axis, x.shape[axis])
+
+
+def nd_places(op: str, x: Array, indices: Sequence[Array]) -> Array:
+    """The places that indices and masks of the first axes name, along a new last axis."""
+    checked: list[Array] = []
+    for k, index in enumerate(indices):
+        axis, name = len(checked), "index" if len(indices) == 1 else f"indices[{k}]"
+        if index.dtype == np.bool_:
+            check_shape(op, "mask", index, list(x.shape[axis : axis + index.ndim]))
+            true = [p for p in np.ndindex(index.shape) if index[p]]
+            columns = np.array(true, np.int64).reshape(len(true), index.ndim)
+            checked += list(columns.T)
+        elif axis < x.ndim:
+            checked.append(places(op, index, axis, x.shape[axis], name))
+        else:
+            checked.append(index)
+    if not 1 <= len(checked) <= x.ndim:
+        raise ValueError(f"{op}: indices has length {len(indices)}, x has rank {x.ndim}")
+    return np.stack(together(op, *checked), axis=-1)
+
+
+def split_places(op: str, x: Array, index: Array) -> Array:
+    """An index whose last axis holds coordinates, after a check of its range."""
+    check_kind(op, "index", index, "integer")
+    check_rank(op, "index", index, 1)
+    depth = index.shape[-1]
+    if not 1 <= depth <= x.ndim:
+        raise ValueError(f"{op}: index has {depth} on its last axis, x has rank {x.ndim}")
+    return np.stack([places(op, index[..., d], d, x.shape[d]) for d in range(depth)], axis=-1)
 
 
 def stretched(op: str, name: str, x: Array, shape: Sequence[int]) -> Array:

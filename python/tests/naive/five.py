@@ -9,13 +9,14 @@ import numpy as np
 from .checks import (
     check_axis,
     check_integers,
+    check_kind,
     check_rank,
     check_reduce,
     check_same_dtype,
     check_shape,
     flat_index,
-    stretched_mask,
     swap_in,
+    together,
     without,
     write,
 )
@@ -126,7 +127,11 @@ def slice_scatter(
 def masked_scatter(input: Array, mask: Array, source: Array, name: Any = None) -> Array:
     op = "masked_scatter"
     check_same_dtype(op, "source", source, input, "input")
-    mask = stretched_mask(op, mask, input.shape)
+    check_kind(op, "mask", mask, "bool")
+    try:
+        input, mask = together(op, input, mask)
+    except ValueError as problem:
+        raise ValueError(f"{problem}; the mask does not fit") from None
     true = [p for p in np.ndindex(input.shape) if mask[p]]
     supply = [source[p] for p in np.ndindex(source.shape)]
     if len(supply) < len(true):

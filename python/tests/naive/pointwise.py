@@ -53,6 +53,35 @@ def multiply(x: Array, y: Array) -> Array:
     return pointwise("multiply", x, y, x.dtype, lambda a, b: reduction([a, b], "mul", x.dtype))
 
 
+def negative(x: Array) -> Array:
+    check_kind_is_number("negative", x)
+    out = np.zeros(x.shape, x.dtype)
+    for p in np.ndindex(x.shape):
+        out[p] = wrapped(-int(x[p]), x.dtype) if kind(x.dtype) == "integer" else -x[p]
+    return out
+
+
+def check_kind_is_number(op: str, x: Array) -> None:
+    if kind(x.dtype) == "bool":
+        raise TypeError(f"{op}: not defined for bool")
+
+
+def real(x: Array) -> Array:
+    return part(x, lambda number: number.real)
+
+
+def imag(x: Array) -> Array:
+    return part(x, lambda number: number.imag)
+
+
+def part(x: Array, of: Callable[[Any], Any]) -> Array:
+    is_complex = kind(x.dtype) == "complex"
+    out = np.zeros(x.shape, f"float{4 * x.dtype.itemsize}" if is_complex else x.dtype)
+    for p in np.ndindex(x.shape):
+        out[p] = of(x[p]) if is_complex else of(complex(x[p]))
+    return out
+
+
 def subtract(x: Array, y: Array) -> Array:
     def one(a: Any, b: Any) -> Any:
         if kind(x.dtype) == "integer":

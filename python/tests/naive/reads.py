@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,14 @@ from .checks import (
     check_shape,
     element_index,
     flat_index,
+    nd_places,
     place,
     places,
+    split_places,
     stretched,
     stretched_mask,
     swap_in,
+    together,
 )
 from .numbers import BOOL, Array
 
@@ -63,12 +66,31 @@ def half(op: str, x: Array, keep: Callable[[int, int], bool]) -> Array:
     return out
 
 
+def index_get(x: Array, indices: Sequence[Array]) -> Array:
+    index = nd_places("index_get", x, indices)
+    return rows_at(x, index)
+
+
+def gather_nd(x: Array, index: Array) -> Array:
+    return rows_at(x, split_places("gather_nd", x, index))
+
+
+def rows_at(x: Array, index: Array) -> Array:
+    """The rows of `x` at the places along the last axis of `index`."""
+    lead, depth = index.shape[:-1], index.shape[-1]
+    out = np.zeros([*lead, *x.shape[depth:]], x.dtype)
+    for p in np.ndindex(out.shape):
+        out[p] = x[(*index[p[: len(lead)]].tolist(), *p[len(lead) :])]
+    return out
+
+
 # Slicing. NumPy applies the key to an array of positions. Errors are checked here.
 
 
 def selected(op: str, x: Array, key: tuple) -> Array:
     """The row-major positions in `x` that the key selects, in the shape of the selection."""
     items, axis = list(key), 0
+    several = len([item for item in items if is_array(item)]) > 1
     total = len([None for item in items for _ in range(axes_used(item))])
     if total > x.ndim or len([item for item in items if item is Ellipsis]) > 1:
         raise IndexError(f"{op}: the key has {total} indices, x has rank {x.ndim}")
@@ -76,13 +98,34 @@ def selected(op: str, x: Array, key: tuple) -> Array:
         if is_mask(item):
             check_shape(op, "mask", item, list(x.shape[axis : axis + item.ndim]))
         elif isinstance(item, np.ndarray):
-            items[i] = places(op, item, axis, x.shape[axis])
+            name = f"indices[{i}]" if several else "index"
+            items[i] = places(op, item, axis, x.shape[axis], name)
         elif isinstance(item, int):
             place(op, "index", item, axis, x.shape[axis])
         elif isinstance(item, slice) and item.step == 0:
             raise ValueError(f"{op}: step is 0")
         axis += x.ndim - total if item is Ellipsis else axes_used(item)
-    return np.asarray(np.arange(x.size).reshape(x.shape)[tuple(items)])
+    # Integers and 0-D integer tensors remove their axes first, and the ellipsis is written out.
+    positions = np.arange(x.size).reshape(x.shape)
+    whole = [slice(None)] * (x.ndim - total)
+    axes: list[Any] = []
+    for item in items:
+        axes += whole if item is Ellipsis else [slice(None)] * axes_used(item)
+        if is_single(item):
+            axes[-1] = int(item)
+    rest: list[Any] = []
+    for item in items:
+        rest += whole if item is Ellipsis else [] if is_single(item) else [item]
+    together(op, *(np.flatnonzero(i) if is_mask(i) else i for i in rest if is_array(i)))
+    return np.asarray(positions[tuple(axes)][tuple(rest)])
+
+
+def is_array(item: Any) -> bool:
+    return isinstance(item, np.ndarray)
+
+
+def is_single(item: Any) -> bool:
+    return isinstance(item, int) or (is_array(item) and item.dtype != BOOL and item.ndim == 0)
 
 
 def is_mask(item: Any) -> bool:

@@ -32,6 +32,10 @@ def cast(x: Array, dtype: Any) -> Array:
     return out
 
 
+def astype(x: Array, dtype: Any) -> Array:
+    return cast(x, dtype)
+
+
 def reshape(x: Array, shape: Sequence[int]) -> Array:
     known = math.prod(n for n in shape if n != -1)
     text = f"reshape: shape is {list(shape)}, x has {x.size} elements"
@@ -45,7 +49,43 @@ def reshape(x: Array, shape: Sequence[int]) -> Array:
     return np.array([x[p] for p in np.ndindex(x.shape)], x.dtype).reshape(sizes)
 
 
-def transpose(x: Array, perm: Sequence[int]) -> Array:
+def flatten(x: Array, start_axis: int = 0, stop_axis: int = -1) -> Array:
+    rank = max(x.ndim, 1)
+    first = check_axis("flatten", start_axis, rank, "start_axis")
+    last = check_axis("flatten", stop_axis, rank, "stop_axis")
+    if first > last:
+        raise ValueError(f"flatten: start_axis is {start_axis}, stop_axis is {stop_axis}")
+    merged = math.prod(x.shape[first : last + 1])
+    return reshape(x, [*x.shape[:first], merged, *x.shape[last + 1 :]])
+
+
+def some_axes(op: str, axis: int | Sequence[int], rank: int) -> list[int]:
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    found = sorted(check_axis(op, one, rank) for one in axes)
+    if len(set(found)) != len(found):
+        raise ValueError(f"{op}: axis is {axes}, expected each axis once")
+    return found
+
+
+def squeeze(x: Array, axis: int | Sequence[int] | None = None) -> Array:
+    ones = [d for d in range(x.ndim) if x.shape[d] == 1]
+    axes = ones if axis is None else some_axes("squeeze", axis, x.ndim)
+    for d in axes:
+        if x.shape[d] != 1:
+            raise ValueError(f"squeeze: axis is {d}, which has size {x.shape[d]}")
+    return reshape(x, without(x.shape, *axes))
+
+
+def unsqueeze(x: Array, axis: int | Sequence[int]) -> Array:
+    count = 1 if isinstance(axis, int) else len(axis)
+    sizes = list(x.shape)
+    for d in some_axes("unsqueeze", axis, x.ndim + count):
+        sizes.insert(d, 1)
+    return reshape(x, sizes)
+
+
+def transpose(x: Array, perm: Sequence[int] | None = None) -> Array:
+    perm = list(range(x.ndim))[::-1] if perm is None else perm
     if len(perm) != x.ndim:
         raise ValueError(f"transpose: perm has length {len(perm)}, x has rank {x.ndim}")
     axes = [check_axis("transpose", axis, x.ndim) for axis in perm]
@@ -108,6 +148,18 @@ def zeros(shape: Sequence[int], dtype: Any = "float32") -> Array:
 
 def ones(shape: Sequence[int], dtype: Any = "float32") -> Array:
     return full(shape, True, dtype, op="ones")
+
+
+def zeros_like(x: Array, dtype: Any = None) -> Array:
+    return full(x.shape, False, dtype or x.dtype.name, op="zeros_like")
+
+
+def ones_like(x: Array, dtype: Any = None) -> Array:
+    return full(x.shape, True, dtype or x.dtype.name, op="ones_like")
+
+
+def full_like(x: Array, fill_value: Any, dtype: Any = None) -> Array:
+    return full(x.shape, fill_value, dtype or x.dtype.name, op="full_like")
 
 
 def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> Array:

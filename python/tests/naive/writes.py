@@ -9,24 +9,23 @@ import numpy as np
 
 from .checks import (
     check_axis,
-    check_kind,
     check_rank,
     check_reduce,
     check_same_dtype,
     check_shape,
     element_index,
     flat_index,
+    nd_places,
     place,
-    places,
+    split_places,
     stretched,
     stretched_mask,
     swap_in,
-    together,
     without,
     write,
 )
 from .five import writes_of_rows
-from .numbers import BOOL, INT64, Array, Position, scalar
+from .numbers import Array, Position, scalar
 
 
 def put_along_axis(
@@ -88,16 +87,7 @@ def index_copy(x: Array, index: Array, axis: int, value: Array) -> Array:
 
 def index_put(x: Array, indices: Sequence[Array], value: Array, accumulate: bool = False) -> Array:
     op = "index_put"
-    if not 1 <= len(indices) <= x.ndim:
-        raise ValueError(f"{op}: indices has length {len(indices)}, x has rank {x.ndim}")
-    if len(indices) == 1 and indices[0].dtype == BOOL:
-        [mask] = indices
-        check_shape(op, "mask", mask, list(x.shape[: mask.ndim]))
-        true = [p for p in np.ndindex(mask.shape) if mask[p]]
-        index = np.array(true, INT64).reshape(len(true), mask.ndim)
-    else:
-        checked = [places(op, index, d, x.shape[d]) for d, index in enumerate(indices)]
-        index = np.stack(together(op, *checked), axis=-1)
+    index = nd_places(op, x, indices)
     check_same_dtype(op, "value", value, x)
     value = stretched(op, "value", value, [*index.shape[:-1], *x.shape[index.shape[-1] :]])
     return write(x, writes_nd(index, value), "sum" if accumulate else "assign", True)
@@ -117,12 +107,7 @@ def scatter_nd(index: Array, updates: Array, shape: Any) -> Array:
 
 
 def scatter_nd_add(x: Array, index: Array, updates: Array, op: str = "scatter_nd_add") -> Array:
-    check_kind(op, "index", index, "integer")
-    check_rank(op, "index", index, 1)
-    depth = index.shape[-1]
-    if not 1 <= depth <= x.ndim:
-        raise ValueError(f"{op}: index has {depth} on its last axis, x has rank {x.ndim}")
-    checked = [places(op, index[..., d], d, x.shape[d]) for d in range(depth)]
+    index = split_places(op, x, index)
     check_same_dtype(op, "updates", updates, x)
-    check_shape(op, "updates", updates, [*index.shape[:-1], *x.shape[depth:]])
-    return write(x, writes_nd(np.stack(checked, axis=-1), updates), "sum", True)
+    check_shape(op, "updates", updates, [*index.shape[:-1], *x.shape[index.shape[-1] :]])
+    return write(x, writes_nd(index, updates), "sum", True)

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
 use super::Call;
-use crate::error::{Class, type_name};
+use crate::error::{Class, described};
 
 impl<'py> Call<'py> {
     /// Converts an integer: any object with `__index__` whose value fits in an `i64`.
@@ -38,7 +38,7 @@ impl<'py> Call<'py> {
         match item.map(|item| number_of(&item)).transpose()?.flatten() {
             Some(number) => Ok(number),
             None => {
-                let text = format!("{}: {arg} is a {}", self.op, type_name(object));
+                let text = format!("{}: {arg} is {}", self.op, described(object));
                 Err(Class::Type.error(self.py, format!("{text}, expected a number")))
             }
         }
@@ -50,7 +50,7 @@ impl<'py> Call<'py> {
             Ok(value) => Ok(Some(value)),
             Err(cause) if cause.is_instance_of::<PyOverflowError>(self.py) => Ok(None),
             Err(cause) => {
-                let text = format!("{}: {arg} is a {}", self.op, type_name(object));
+                let text = format!("{}: {arg} is {}", self.op, described(object));
                 let error = Class::Type.error(self.py, format!("{text}, expected an integer"));
                 error.set_cause(self.py, Some(cause));
                 Err(error)

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Maybe, Object};
 use crate::convert::Call;
-use crate::error::{Class, type_name};
+use crate::error::{Class, described};
 
 impl<'py> Call<'py> {
     /// Returns the argument if it is given and is not `None`.
@@ -95,7 +95,7 @@ impl<'py> Call<'py> {
 
     /// The `TypeError` for an argument of the wrong type.
     pub(super) fn expected(&self, arg: &str, object: Object<'_, 'py>, what: &str) -> PyErr {
-        let text = format!("{}: {arg} is a {}, expected {what}", self.op(), type_name(object));
+        let text = format!("{}: {arg} is {}, expected {what}", self.op(), described(object));
         Class::Type.error(self.py(), text)
     }
 }

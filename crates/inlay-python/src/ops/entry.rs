@@ -33,6 +33,8 @@ pub(super) struct Entry {
     positional: usize,
     /// The number of arguments without a default. They come first.
     required: usize,
+    /// See [`Operation::gathers`].
+    gathers: Option<usize>,
     /// Places of the two arguments of which the first means nothing without the second, and a
     /// warning that says so.
     advice: Option<(usize, usize, CString)>,
@@ -106,6 +108,17 @@ unsafe fn enter<'py>(
 ) -> PyResult<*mut ffi::PyObject> {
     let entry = &ENTRIES.get().ok_or_else(not_ready)?[entry];
     let count = count.max(0) as usize;
+    let own = usize::from(!first.is_null());
+    // The pointers and the tuple live until the call has returned.
+    let gathered;
+    let (args, count) = match entry.gathers {
+        Some(place) if own + count > place + 1 => {
+            // SAFETY: the caller guarantees the pointers.
+            gathered = unsafe { gather(py, place - own, args, count, keywords)? };
+            (gathered.args.as_ptr(), gathered.count)
+        }
+        _ => (args, count),
+    };
     let mut objects: [Option<Borrowed<'_, 'py, PyAny>>; MOST] = [None; MOST];
     // SAFETY: the caller guarantees the pointers. `sort_out` calls `given` only with numbers below
     // `count` plus the number of keywords.
@@ -115,13 +128,52 @@ unsafe fn enter<'py>(
             false => Some(Borrowed::from_ptr(py, keywords).cast_unchecked::<PyTuple>()),
         };
         let given = |k: usize| Borrowed::from_ptr(py, *args.add(k));
-        let own = !first.is_null();
-        if own {
+        if own == 1 {
             objects[0] = Some(Borrowed::from_ptr(py, first));
         }
-        entry.sort_out(py, usize::from(own), count, given, keywords, &mut objects)?
+        entry.sort_out(py, own, count, given, keywords, &mut objects)?
     };
     super::call(py, entry, &objects[..used]).map(Bound::into_ptr)
+}
+
+/// The arguments of a call in which a tuple replaces integers that were passed one by one.
+struct Gathered<'py> {
+    /// The positional arguments, then those of the keywords.
+    args: Vec<*mut ffi::PyObject>,
+    /// The number of positional arguments.
+    count: usize,
+    _tuple: Bound<'py, PyTuple>,
+}
+
+/// Gathers the integers from positional argument `from` on, unless there is only one object or the
+/// second is not an integer.
+///
+/// # Safety
+/// As for [`enter`].
+#[cold]
+unsafe fn gather<'py>(
+    py: Python<'py>,
+    from: usize,
+    args: *const *mut ffi::PyObject,
+    count: usize,
+    keywords: *mut ffi::PyObject,
+) -> PyResult<Gathered<'py>> {
+    // SAFETY: the caller guarantees the pointers.
+    let (all, is_integer) = unsafe {
+        let named = if keywords.is_null() { 0 } else { ffi::PyTuple_Size(keywords).max(0) };
+        let all = std::slice::from_raw_parts(args, count + named as usize);
+        (all, |object: &&*mut ffi::PyObject| ffi::PyIndex_Check(**object) != 0)
+    };
+    let integers = all[from..count].iter().take_while(is_integer).count();
+    if integers < 2 {
+        return Ok(Gathered { args: all.to_vec(), count, _tuple: PyTuple::empty(py) });
+    }
+    let until = from + integers;
+    // SAFETY: as above.
+    let items = all[from..until].iter().map(|&item| unsafe { Borrowed::from_ptr(py, item) });
+    let tuple = PyTuple::new(py, items.map(|item: Borrowed<'_, '_, PyAny>| item.to_owned()))?;
+    let args = [&all[..from], &[tuple.as_ptr()], &all[until..]].concat();
+    Ok(Gathered { args, count: count + 1 - integers, _tuple: tuple })
 }
 
 fn not_ready() -> PyErr {
@@ -136,8 +188,8 @@ impl Entry {
     }
 
     /// Stores each passed object in `objects`, at the number of its argument. The first `own`
-    /// objects are there already. `None` for an argument with a default counts as left out. Returns
-    /// the number of arguments up to the last one that was passed.
+    /// objects are there already. `None` counts as left out for an argument that takes it. Returns the
+    /// number of arguments up to the last one that was passed.
     fn sort_out<'a, 'py>(
         &self,
         py: Python<'py>,
@@ -167,8 +219,10 @@ impl Entry {
         if objects[..self.required].iter().any(Option::is_none) {
             return Err(self.missing(objects));
         }
-        for object in &mut objects[self.required..used.max(self.required)] {
-            if object.is_some_and(|object| object.is_none()) {
+        let arguments = &self.operation.arguments[self.required..];
+        let optional = &mut objects[self.required..used.max(self.required)];
+        for (object, argument) in optional.iter_mut().zip(arguments) {
+            if object.is_some_and(|object| object.is_none()) && argument.takes_none() {
                 *object = None;
             }
         }
@@ -200,7 +254,8 @@ impl Entry {
         let keyword = keyword.cast::<PyString>()?;
         let text = keyword.to_string_lossy();
         let named = |name: &Py<PyString>| name.bind(py).to_string_lossy() == text;
-        self.names.iter().position(named).ok_or_else(|| {
+        let place = self.names.iter().position(named);
+        place.or_else(|| self.operation.alias(&text)).ok_or_else(|| {
             let text = format!("{}() got an unexpected keyword argument '{text}'", self.name());
             PyTypeError::new_err(text)
         })
@@ -301,7 +356,8 @@ fn entries(py: Python<'_>) -> Vec<Entry> {
             let text = CString::new(advice.text).ok()?;
             Some((place(advice.given)?, place(advice.without)?, text))
         });
-        Entry { operation, in_place, names, positional, required, advice }
+        let gathers = operation.gathers();
+        Entry { operation, in_place, names, positional, required, gathers, advice }
     };
     both.map(entry).collect()
 }

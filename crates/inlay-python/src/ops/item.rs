@@ -3,7 +3,7 @@
 use inlay::{Item, Slice, Tensor};
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyList, PySlice, PyTuple};
+use pyo3::types::{PyEllipsis, PyList, PyRange, PySlice, PyTuple};
 
 use super::{Given, Object};
 use crate::convert::Call;
@@ -102,6 +102,8 @@ fn item_of<'py>(call: &mut Call<'py>, part: Object<'_, 'py>) -> PyResult<Item> {
     let is_array = part.is_instance_of::<PyTensor>()
         || part.is_instance_of::<PyUntypedArray>()
         || part.is_instance_of::<PyList>()
+        || part.is_instance_of::<PyTuple>()
+        || part.is_instance_of::<PyRange>()
         || part.is_instance_of::<pyo3::types::PyBool>()
         // `call.index` refuses arrays of other libraries with a message that names their type. The
         // conversion to an integer below would lose their shape.

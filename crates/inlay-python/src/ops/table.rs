@@ -41,6 +41,12 @@ impl PyArgument {
         })
     }
 
+    /// The other names that are accepted for the argument.
+    #[getter]
+    fn aliases(&self) -> Vec<&'static str> {
+        self.0.aliases().collect()
+    }
+
     /// Whether the argument can only be passed by name.
     #[getter]
     fn keyword_only(&self) -> bool {
@@ -124,6 +130,8 @@ impl PyOperation {
 /// ['x', 'updates']
 /// >>> [(arg.name, arg.kind, arg.default) for arg in scatter.arguments[3:5]]
 /// [('overwrite', 'Flag', True), ('axis', 'Int', 0)]
+/// >>> scatter.arguments[4].aliases
+/// ['dim']
 #[pyfunction]
 fn operations() -> Vec<PyOperation> {
     inlay::operations().iter().map(|operation| PyOperation(operation)).collect()

@@ -64,7 +64,21 @@ pub struct Argument {
     pub default: Option<Preset>,
     /// Whether the argument can be passed only by name.
     pub keyword_only: bool,
+    /// Other names that this operation accepts for the argument.
+    own_aliases: &'static [&'static str],
 }
+
+/// Other names of arguments, in every operation. Other libraries use them.
+static ALIASES: &[(&str, &[&str])] = &[
+    ("axis", &["dim"]),
+    ("axis1", &["dim1"]),
+    ("axis2", &["dim2"]),
+    ("input", &["x"]),
+    ("keepdim", &["keepdims"]),
+    ("shape", &["size"]),
+    ("x", &["input"]),
+    ("y", &["other"]),
+];
 
 /// The kind of values that an argument takes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -122,6 +136,17 @@ impl ArgumentKind {
     pub const fn is_tensor(self) -> bool {
         use ArgumentKind::{Index, Like, Mask, Operand, Tensor};
         matches!(self, Tensor | Like | Operand | Index | Mask)
+    }
+
+    /// Whether the argument takes a list of integers.
+    const fn is_integers(self) -> bool {
+        matches!(self, ArgumentKind::Axes | ArgumentKind::Ints | ArgumentKind::Sizes)
+    }
+
+    /// Whether an integer can't be meant for the argument.
+    const fn excludes_integers(self) -> bool {
+        use ArgumentKind::{DType, Device, Label, Reduce, ReduceOrAssign};
+        matches!(self, DType | Device | Label | Reduce | ReduceOrAssign)
     }
 
     /// Whether the argument takes a tensor or a list of tensors.
@@ -194,6 +219,26 @@ impl Operation {
     pub fn is_method(&self) -> bool {
         use ArgumentKind::{Mask, Operand, Tensor};
         self.arguments.first().is_some_and(|x| matches!(x.kind, Tensor | Mask | Operand))
+    }
+
+    /// The number of the argument that also takes its integers one by one, as in `zeros(2, 3)`. It
+    /// is a list of integers, and the next argument by position can't be an integer.
+    pub fn gathers(&self) -> Option<usize> {
+        let mut positional = self.arguments.iter().take_while(|argument| !argument.keyword_only);
+        let place = positional.position(|argument| argument.kind.is_integers())?;
+        let ends = positional.next().is_none_or(|next| next.kind.excludes_integers());
+        ends.then_some(place)
+    }
+
+    /// Returns the number of the argument that has this other name.
+    ///
+    /// ```
+    /// let sum = inlay::operations().iter().find(|op| op.name == "sum").expect("it is there");
+    /// assert_eq!(sum.alias("dim"), Some(1));
+    /// assert_eq!(sum.alias("axis"), None, "this is its own name");
+    /// ```
+    pub fn alias(&self, name: &str) -> Option<usize> {
+        self.arguments.iter().position(|argument| argument.aliases().any(|alias| alias == name))
     }
 
     /// The name of the first argument, into which the in-place version writes.
@@ -309,8 +354,24 @@ impl Argument {
         name: &'static str,
         default: Option<Preset>,
         keyword_only: bool,
+        own_aliases: &'static [&'static str],
     ) -> Self {
-        Argument { name, kind: K::KIND, default, keyword_only }
+        Argument { name, kind: K::KIND, default, keyword_only, own_aliases }
+    }
+
+    /// The other names of the argument: those that it has in every operation, then its own.
+    pub fn aliases(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let shared = ALIASES.iter().find(|(name, _)| *name == self.name);
+        let shared = shared.map_or(&[][..], |(_, aliases)| aliases);
+        shared.iter().chain(self.own_aliases).copied()
+    }
+
+    /// Whether `None` stands for the default: the default is `None`, or other libraries write it
+    /// so.
+    pub fn takes_none(&self) -> bool {
+        use ArgumentKind::{BoundList, DType, Device, Label};
+        let by_kind = matches!(self.kind, BoundList | DType | Device | Label);
+        self.default.is_some_and(|default| by_kind || default == Preset::None)
     }
 }
 
@@ -372,6 +433,10 @@ macro_rules! preset {
     ($value:literal) => {
         $crate::declare::Preset::Int($value)
     };
+    // A negative default is written in parentheses, which makes it one token tree.
+    ((-$value:literal)) => {
+        $crate::declare::Preset::Int(-$value)
+    };
 }
 pub(crate) use preset;
 
@@ -425,7 +490,7 @@ pub(crate) use body;
 ///     /// What it does.
 ///     ///
 ///     /// >>> an example in Python
-///     NAME = "name"(x: Tensor, axis: Int = 0, *, flag: Flag = false)
+///     NAME = "name"(x: Tensor, axis | axes: Int = 0, *, flag: Flag = false)
 ///         -> View                      // what it returns; Fresh by default
 ///         gradients [x]                // the arguments that have a gradient
 ///         advice Advice::new(...)      // see `Advice`
@@ -434,13 +499,14 @@ pub(crate) use body;
 /// }
 /// ```
 ///
-/// The kinds of arguments are in [`kinds`]. An operation without `=>` is called only by other
+/// The kinds of arguments are in [`kinds`]. A name after `|` is another name of the argument in this
+/// operation; those in all operations are in `ALIASES`. An operation without `=>` is called only by other
 /// operations. It is declared so that errors can name it and its arguments.
 macro_rules! declare {
     ($(
         $(#[doc = $doc:literal])*
         $static:ident = $name:literal (
-            $($arg:ident: $kind:ident $(= $default:tt)?),*
+            $($arg:ident $(| $alias:ident)*: $kind:ident $(= $default:tt)?),*
             $(, *, $($keyword:ident: $keyword_kind:ident = $keyword_default:tt),+)? $(,)?
         )
         $(-> $returns:ident)?
@@ -466,11 +532,13 @@ macro_rules! declare {
                             [$(Some($crate::declare::preset!($default)))?] None
                         ),
                         false,
+                        &[$(stringify!($alias)),*],
                     ),)*
                     $($($crate::declare::Argument::new::<$crate::declare::kinds::$keyword_kind>(
                         stringify!($keyword),
                         Some($crate::declare::preset!($keyword_default)),
                         true,
+                        &[],
                     ),)+)?
                 ],
                 source: $crate::declare::source(&[

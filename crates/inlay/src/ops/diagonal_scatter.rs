@@ -35,7 +35,7 @@ declare! {
     ///        [0, 0, 2],
     ///        [0, 0, 0]])
     DIAGONAL_SCATTER = "diagonal_scatter"(
-        input: Tensor, src: Like, offset: Bound = 0, axis1: Int = 0, axis2: Int = 1,
+        input: Tensor, src | y: Like, offset: Bound = 0, axis1: Int = 0, axis2: Int = 1,
         name: Label = None
     )
         gradients [input, src]

@@ -14,7 +14,7 @@ declare! {
     /// >>> inlay.index_add([1, 1, 1], [0, 0, -1], 0, [10, 20, 30])
     /// array([31,  1, 31])
     INDEX_ADD = "index_add"(
-        x: Tensor, index: Index, axis: Int, value: Like, name: Label = None
+        x: Tensor, index: Index, axis: Int, value | source: Like, name: Label = None
     )
         gradients [x, value]
         twin out => out.apply(how(axis), &[x, index, value]);

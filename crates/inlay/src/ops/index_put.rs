@@ -38,7 +38,7 @@ declare! {
     /// array([[0, 5],
     ///        [7, 0]])
     INDEX_PUT = "index_put"(
-        x: Tensor, indices: Indices, value: Like, accumulate: Flag = false, name: Label = None
+        x: Tensor, indices: Indices, value | values: Like, accumulate: Flag = false, name: Label = None
     )
         gradients [x, value]
         twin out => match out {

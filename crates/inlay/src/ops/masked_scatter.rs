@@ -37,7 +37,7 @@ declare! {
     /// array([[1, 0, 2],
     ///        [0, 3, 0]])
     MASKED_SCATTER = "masked_scatter"(
-        input: Tensor, mask: Mask, source: Like, name: Label = None
+        input: Tensor, mask: Mask, source | value: Like, name: Label = None
     )
         gradients [input, source]
         twin out => {
@@ -50,6 +50,11 @@ declare! {
 pub(crate) struct MaskedScatter {
     /// Whether the input is broadcast, too. A write in place broadcasts only the mask.
     stretch_input: bool,
+}
+
+impl MaskedScatter {
+    /// The operation whose result has the shape of its input.
+    pub(super) const KEEPS_SHAPE: MaskedScatter = MaskedScatter { stretch_input: false };
 }
 
 impl Op for MaskedScatter {
@@ -160,6 +165,6 @@ impl Tensor {
     /// After an error, nothing was written.
     #[track_caller]
     pub fn masked_scatter_(&self, mask: &Tensor, source: &Tensor) -> Result<&Self> {
-        apply_in_place(MaskedScatter { stretch_input: false }, &[self, mask, source]).map(|_| self)
+        apply_in_place(MaskedScatter::KEEPS_SHAPE, &[self, mask, source]).map(|_| self)
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
 use super::broadcast::{expect_mask_for, stretch};
+use super::masked_scatter::MaskedScatter;
 use crate::array::Array;
 use crate::declare::{Operation, declare};
 use crate::funnel::apply;
@@ -56,7 +57,9 @@ impl Op for MaskedSelect {
 
     fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
         let mask = rule.input(1)?;
-        rule.each(|k| rule.zeros(k)?.masked_scatter(&mask, rule.g()).map(Some))
+        rule.each(|k| {
+            apply(MaskedScatter::KEEPS_SHAPE, &[&rule.zeros(k)?, &mask, rule.g()]).map(Some)
+        })
     }
 }
 

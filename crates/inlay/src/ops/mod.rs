@@ -82,6 +82,7 @@ registry! {
     index_fill { IndexFill(index_fill::IndexFill) }
     index_put {}
     index_select { IndexSelect(IndexSelect) }
+    like {}
     masked_fill { MaskedFill(masked_fill::MaskedFill) }
     masked_scatter { MaskedScatter(masked_scatter::MaskedScatter) }
     masked_select { MaskedSelect(masked_select::MaskedSelect) }
@@ -99,6 +100,7 @@ registry! {
     shape { Reshape(shape::Reshape), Merge(shape::Merge), Transpose(shape::Transpose) }
     size { Numbers(size::AxisNumbers), Count(size::Count) }
     slice_scatter { SliceScatter(WriteRegion<Slices>), Slice(region::ReadRegion<Slices>) }
+    squeeze { Squeeze(squeeze::Squeeze) }
     stretch {
         BroadcastTo(stretch::BroadcastTo), ShrinkTo(stretch::ShrinkTo), Fit(stretch::Fit)
     }
@@ -106,7 +108,7 @@ registry! {
     to_device {}
     triangle { KeepTriangle(triangle::KeepTriangle) }
     triangle_indices { TriangleIndices(triangle_indices::TriangleIndices) }
-    unary { Pointwise(unary::Pointwise), Real(unary::Real) }
+    unary { Pointwise(unary::Pointwise), Real(unary::Real), Imag(unary::Imag) }
     where_ { Where(where_::Where) }
 }
 

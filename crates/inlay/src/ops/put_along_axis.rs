@@ -42,7 +42,7 @@ declare! {
     /// array([[0, 0, 7],
     ///        [7, 0, 0]])
     PUT_ALONG_AXIS = "put_along_axis"(
-        x: Tensor, index: Index, values: Like, axis: Int, reduce: ReduceOrAssign = assign,
+        x | arr: Tensor, index | indices: Index, values | src: Like, axis: Int, reduce: ReduceOrAssign = assign,
         include_self: Flag = true, broadcast: Flag = true
     )
         gradients [x, values]

@@ -19,7 +19,7 @@ declare! {
     /// array([[1, 8],
     ///        [3, 9]])
     SELECT_SCATTER = "select_scatter"(
-        x: Tensor, values: Like, axis: Int, index: Bound, name: Label = None
+        x: Tensor, values | src: Like, axis: Int, index: Bound, name: Label = None
     )
         gradients [x, values]
         twin out => out.apply(WriteRegion(SelectScatter { axis, index }), &[x, values]);

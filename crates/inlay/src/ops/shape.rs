@@ -1,4 +1,4 @@
-//! `reshape`, `transpose` and merging of axes: the same elements in another shape.
+//! `reshape`, `flatten`, `transpose`: the same elements in another shape.
 
 use inlay_core::{Dim, Dims, Error, Meta, Result, ShapeText, axis_of};
 use serde::{Deserialize, Serialize};
@@ -25,15 +25,35 @@ declare! {
         gradients [x]
         => x.reshape(shape);
 
-    /// The axes in the order of `perm`, as a view.
+    /// The axes in the order of `perm`, as a view. Without `perm`, their order is reversed.
     ///
     /// >>> import inlay
     /// >>> inlay.transpose([[1, 2, 3]], [1, 0]).shape
     /// (3, 1)
-    TRANSPOSE = "transpose"(x: Tensor, perm: Ints, name: Label = None)
+    TRANSPOSE = "transpose"(x: Tensor, perm | axes | dims: Axes = None, name: Label = None)
         -> View
         gradients [x]
-        => x.transpose(perm);
+        => match perm {
+            Some(perm) => x.transpose(perm),
+            None => x.transpose(&(0..x.rank() as i64).rev().collect::<Vec<_>>()),
+        };
+
+    /// The axes from `start_axis` to `stop_axis`, both included, merged into one.
+    ///
+    /// The result is a view if strides can express it, otherwise a copy. A 0-D tensor becomes 1-D.
+    ///
+    /// >>> import inlay, numpy as np
+    /// >>> inlay.flatten(np.zeros((2, 3, 4))).shape
+    /// (24,)
+    /// >>> inlay.flatten(np.zeros((2, 3, 4)), 1).shape
+    /// (2, 12)
+    FLATTEN = "flatten"(
+        x: Tensor, start_axis | start_dim: Int = 0, stop_axis | end_dim: Int = (-1),
+        name: Label = None
+    )
+        -> ViewOrCopy
+        gradients [x]
+        => x.flatten(start_axis, stop_axis);
 }
 
 /// The same elements in row-major order under another shape.
@@ -263,6 +283,30 @@ impl Tensor {
     #[track_caller]
     pub fn reshape(&self, shape: impl IntoShape) -> Result<Tensor> {
         apply(Reshape::new(&shape.numbers())?, &[self])
+    }
+
+    /// Merges the axes from `start` to `stop`, both included, into one: a view if strides can
+    /// express it, otherwise a copy. A 0-D tensor becomes 1-D.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from_slice(&[1i32, 2, 3, 4], &[1, 2, 2])?;
+    /// assert_eq!(x.flatten(1, -1)?.shape(), [1, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An axis out of range, a start after the stop.
+    #[track_caller]
+    pub fn flatten(&self, start: i64, stop: i64) -> Result<Tensor> {
+        let (op, rank) = (FLATTEN.name, self.rank().max(1));
+        let first = axis_of(op, "start_axis", start, rank)?;
+        let last = axis_of(op, "stop_axis", stop, rank)?;
+        if first > last {
+            let (got, expected) = (start.to_string(), format!("an axis up to stop_axis, {stop}"));
+            return Err(Error::Argument { op, arg: "start_axis", got, expected });
+        }
+        apply(Merge { first, count: (last + 1 - first).min(self.rank()) }, &[self])
     }
 
     /// [`Tensor::reshape`] for sizes that may be symbols.

@@ -40,8 +40,9 @@ declare! {
     /// array([[0, 0, 0, 0],
     ///        [0, 0, 7, 8]])
     SLICE_SCATTER = "slice_scatter"(
-        x: Tensor, y: Like, axis: MaybeAxisList = 0, start: MaybeBoundList = None,
-        stop: MaybeBoundList = None, step: MaybeBoundList = 1, name: Label = None
+        x: Tensor, y | src | value: Like, axis | axes: MaybeAxisList = 0,
+        start | starts: MaybeBoundList = None, stop | end | ends: MaybeBoundList = None,
+        step | strides: MaybeBoundList = 1, name: Label = None
     )
         gradients [x, y]
         twin out => out.apply(WriteRegion(Slices::of(axis, start, stop, step)?), &[x, y]);

@@ -21,7 +21,7 @@ declare! {
     /// array([[3, 1],
     ///        [5, 5]])
     TAKE_ALONG_AXIS = "take_along_axis"(
-        x: Tensor, index: Index, axis: Int, broadcast: Flag = true
+        x | arr: Tensor, index | indices: Index, axis: Int, broadcast: Flag = true
     )
         gradients [x]
         => x.take_along_axis(index, axis, broadcast);

@@ -1,21 +1,39 @@
-//! `negative`, `conjugate`, and the real part of a complex tensor.
+//! `negative`, `conjugate`, and the parts of complex numbers: `real`, `imag`.
 
-use inlay_core::{DType, Error, Kind, Meta, Result, Unary};
+use inlay_core::{DType, Error, Kind, Layout, Meta, Result, Unary};
 use serde::{Deserialize, Serialize};
 
 use crate::array::Array;
 use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
+use crate::site::within;
 use crate::tape::{Grads, Rule};
-use crate::{Tensor, device};
+use crate::{Complex64, Scalar, Tensor, device};
 
 declare! {
-    NEGATIVE = "negative"(x: Tensor);
+    /// Every number with the opposite sign. Integers wrap.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.negative([1, -2])
+    /// array([-1,  2])
+    NEGATIVE = "negative"(x: Tensor, name: Label = None) gradients [x] => x.negative();
 
     CONJUGATE = "conjugate"(x: Tensor);
 
-    REAL = "real"(x: Tensor);
+    /// The real part, as a view. A real tensor is its own real part.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.real([1 + 2j, 3 - 4j])
+    /// array([1., 3.])
+    REAL = "real"(x: Tensor, name: Label = None) -> View gradients [x] => x.real();
+
+    /// The imaginary part, as a view. That of a real tensor is zeros.
+    ///
+    /// >>> import inlay
+    /// >>> inlay.imag([1 + 2j, 3 - 4j])
+    /// array([ 2., -4.])
+    IMAG = "imag"(x: Tensor, name: Label = None) -> ViewOrCopy gradients [x] => x.imag();
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -77,6 +95,45 @@ impl Op for Real {
     }
 }
 
+/// The imaginary part of a complex tensor.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Imag;
+
+impl Op for Imag {
+    type Inputs = Inputs<1>;
+    type Found = ();
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &IMAG
+    }
+
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
+        if x.dtype.kind() != Kind::Complex {
+            let (op, expected) = (self.name(), "a complex dtype");
+            return Err(Error::DType { op, arg: "x", got: x.dtype, expected });
+        }
+        Inferred::only(Meta { dtype: real_dtype(x.dtype), shape: x.shape.clone() })
+    }
+
+    /// A complex number stores its imaginary part second, so that of a tensor is a view.
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
+        let dtype = real_dtype(x.dtype);
+        let shift = if x.layout.numel() == 0 { 0 } else { dtype.size() };
+        let layout = Layout::over(x.shape(), x.layout.strides(), x.layout.offset() + shift);
+        Ok(Array { dtype, layout, ..(*x).clone() })
+    }
+
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
+        rule.each(|k| {
+            let dtype = rule.meta(k).dtype;
+            let unit = Scalar::Complex(Complex64::new(0.0, 1.0));
+            let unit = Tensor::scalar(self.name(), "x", unit, dtype)?;
+            rule.g().narrowed(dtype)?.multiply(&unit).map(Some)
+        })
+    }
+}
+
 fn real_dtype(dtype: DType) -> DType {
     match dtype {
         DType::C64 => DType::F32,
@@ -107,12 +164,34 @@ impl Tensor {
         }
     }
 
-    /// Returns the real part as a view. A real tensor is returned unchanged.
+    /// Returns the real part as a view. A real tensor is its own real part.
     ///
     /// # Errors
     /// None that input can cause.
     #[track_caller]
     pub fn real(&self) -> Result<Tensor> {
         apply(Real, &[self])
+    }
+
+    /// Returns the imaginary part: a view, or zeros for a real tensor.
+    ///
+    /// ```
+    /// # use inlay::{Complex64, Tensor};
+    /// let x = Tensor::from_slice(&[Complex64::new(1.0, 2.0)], &[1])?;
+    /// assert_eq!(x.imag()?.to_vec::<f64>()?, [2.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    #[track_caller]
+    pub fn imag(&self) -> Result<Tensor> {
+        match self.dtype().kind() {
+            Kind::Complex => apply(Imag, &[self]),
+            _ => {
+                let all = Tensor::scalar(IMAG.name, "x", true, DType::Bool)?;
+                within(IMAG.name, || self.masked_fill(&all, false))
+            }
+        }
     }
 }

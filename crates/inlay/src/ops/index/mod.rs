@@ -7,6 +7,7 @@ use inlay_core::{Dim, Dims, Result, Slice};
 use smallvec::SmallVec;
 
 use super::flat::Flat;
+use super::masked_scatter::MaskedScatter;
 use super::region::{ReadRegion, Region, WriteRegion};
 use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
@@ -127,7 +128,7 @@ impl Tensor {
         let (mask, value) = masked(&view, mask, axis, value)?;
         if self.is_symbolic() || self.records_with(&value) {
             // The tape records writes to the tensor itself, not to a view of it.
-            let written = view.masked_scatter(&mask, &value)?;
+            let written = apply(MaskedScatter::KEEPS_SHAPE, &[&view, &mask, &value])?;
             return apply_in_place(WriteRegion(basic), &[self, &written]).map(drop);
         }
         view.masked_scatter_(&mask, &value).map(drop)

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Basic, Item, Plain};
 use crate::Tensor;
-use crate::declare::Operation;
+use crate::declare::{Argument, ArgumentKind, Operation};
 use crate::funnel::apply;
 use crate::ops::flat::checked_index;
 use crate::ops::region::{ReadRegion, Region};
@@ -193,6 +193,10 @@ fn parts(
 ) -> Result<Vec<Part>> {
     let (op, dims) = (operation.name, x.dims());
     let several = range.iter().filter(|piece| piece.is_tensor()).count() > 1;
+    // The positions of `gather_nd` and its kin are columns of one index, which have no numbers.
+    let lists = |argument: &Argument| argument.kind == ArgumentKind::Indices;
+    let numbered = several
+        && (operation.body.is_none() || operation.arguments.iter().any(lists));
     let mut parts = Vec::with_capacity(range.len());
     let (mut axis, mut kept) = (start, 0);
     for piece in range {
@@ -205,7 +209,7 @@ fn parts(
                         tensor.fitting(operation, "mask", covered)?.true_places()?
                     }
                     _ => {
-                        let number = several.then_some(*number);
+                        let number = numbered.then_some(*number);
                         checked_index(operation, number, &tensor, axis, dims[axis])?
                     }
                 })

@@ -17,7 +17,9 @@ pub(crate) struct Case {
     pub(crate) attrs: Table,
     /// The dtype that replaces "T".
     pub(crate) dtype: Option<DType>,
-    pub(crate) expect: Expect,
+    expect: Expect,
+    /// What the in-place call gives, if that is something else.
+    expect_in_place: Option<Expect>,
 }
 
 pub(crate) enum Expect {
@@ -87,15 +89,13 @@ fn read(file: &Table, case: &Table, dtype: Option<DType>) -> Case {
         named.map(|(name, value)| (name.clone(), array(value, dtype))).collect();
     let place = |name: &String| order.iter().position(|input| input == name).unwrap_or(order.len());
     arrays.sort_by_key(|(name, _)| place(name));
+    let error = |error: &Value| Expect::Error {
+        kind: error["kind"].as_str().unwrap().into(),
+        contains: error["contains"].as_array().unwrap().iter().map(word).collect(),
+    };
     let expect = match case.get("expect") {
         Some(value) => Expect::Value(array(value, dtype)),
-        None => {
-            let words = case["error"]["contains"].as_array().unwrap();
-            Expect::Error {
-                kind: case["error"]["kind"].as_str().unwrap().into(),
-                contains: words.iter().map(|word| word.as_str().unwrap().into()).collect(),
-            }
-        }
+        None => error(&case["error"]),
     };
     Case {
         name: format!("{}[{}]", text("name"), dtype.map_or("", DType::name)),
@@ -105,7 +105,12 @@ fn read(file: &Table, case: &Table, dtype: Option<DType>) -> Case {
         attrs: case.get("attrs").map_or(Table::new(), |attrs| attrs.as_table().unwrap().clone()),
         dtype,
         expect,
+        expect_in_place: case.get("error_in_place").map(error),
     }
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap().into()
 }
 
 /// Parses the name of a dtype, or "T".
@@ -160,6 +165,20 @@ pub(crate) fn scalar(value: &Value) -> Scalar {
 }
 
 impl Case {
+    /// What the call, or the in-place call, gives.
+    pub(crate) fn expect(&self, in_place: bool) -> &Expect {
+        self.expect_in_place.as_ref().filter(|_| in_place).unwrap_or(&self.expect)
+    }
+
+    /// Whether the call needs to know the sizes of a tensor, also in a program.
+    pub(crate) fn needs_sizes(&self, name: &str) -> bool {
+        match self.op.as_str() {
+            "squeeze" => !self.attrs.contains_key("axis"),
+            "gather_nd" | "scatter_nd" | "scatter_nd_add" => name == "index",
+            _ => false,
+        }
+    }
+
     /// Returns the tensors in one of several layouts. Layout 0 is contiguous, the others are
     /// strided.
     pub(crate) fn tensors(&self, layout: usize) -> Vec<(String, Tensor)> {
