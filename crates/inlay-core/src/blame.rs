@@ -39,6 +39,7 @@ impl Error {
             | TooManyIndices { op, .. }
             | ReadOnly { op, .. }
             | SelfOverlap { op, .. }
+            | Borrowed { op, .. }
             | DeviceMismatch { op, .. }
             | NotOnCpu { op, .. }
             | Unsupported { op, .. }
@@ -84,6 +85,7 @@ impl Error {
             | Axis { arg, .. }
             | ReadOnly { arg, .. }
             | SelfOverlap { arg, .. }
+            | Borrowed { arg, .. }
             | InPlaceLeaf { arg, .. }
             | InPlaceView { arg, .. }
             | SymbolicView { arg, .. }

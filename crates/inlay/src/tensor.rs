@@ -88,6 +88,11 @@ impl Tensor {
         WeakTensor(Arc::downgrade(&self.0))
     }
 
+    /// Whether the memory of both overlaps.
+    pub(crate) fn overlaps(&self, other: &Tensor) -> bool {
+        !self.is_symbolic() && !other.is_symbolic() && self.array().overlaps(other.array())
+    }
+
     pub(crate) fn array(&self) -> &Array {
         &self.0.array
     }

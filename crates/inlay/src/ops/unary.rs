@@ -128,7 +128,7 @@ impl Op for Imag {
         rule.each(|k| {
             let dtype = rule.meta(k).dtype;
             let unit = Scalar::Complex(Complex64::new(0.0, 1.0));
-            let unit = Tensor::scalar(self.name(), "x", unit, dtype)?;
+            let unit = Tensor::number(self.name(), "x", unit, dtype)?;
             rule.g().narrowed(dtype)?.multiply(&unit).map(Some)
         })
     }
@@ -189,7 +189,7 @@ impl Tensor {
         match self.dtype().kind() {
             Kind::Complex => apply(Imag, &[self]),
             _ => {
-                let all = Tensor::scalar(IMAG.name, "x", true, DType::Bool)?;
+                let all = Tensor::number(IMAG.name, "x", true, DType::Bool)?;
                 within(IMAG.name, || self.masked_fill(&all, false))
             }
         }

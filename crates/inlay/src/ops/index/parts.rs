@@ -215,7 +215,7 @@ fn parts(
                 })
             }
             Piece::Plain(Plain::At(index)) => {
-                let index = Tensor::scalar(op, "index", *index, DType::I64)?;
+                let index = Tensor::number(op, "index", *index, DType::I64)?;
                 Some(checked_index(operation, None, &index, axis, dims[axis])?)
             }
             Piece::Plain(Plain::Slice(slice)) => {
@@ -291,7 +291,7 @@ fn positions(
         (Some(ours), Some(theirs)) => ours.add(&theirs)?,
         (ours, theirs) => match ours.or(theirs) {
             Some(sum) => sum,
-            None => Tensor::scalar(op, "index", 0, DType::I64)?,
+            None => Tensor::number(op, "index", 0, DType::I64)?,
         },
     };
     // New axes in front have no positions.
