@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::{FEW_LANES, Folding, LANES, tree};
+use super::blocks::tree;
+use super::{FEW_LANES, Folding, LANES};
 use crate::arch::{self, Loop, Simd};
 use crate::walk::Run;
 
