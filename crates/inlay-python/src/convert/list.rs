@@ -1,7 +1,7 @@
 //! Conversion of nested lists. NumPy reads lists of numbers and of its own arrays. Lists that
 //! contain tensors are stacked, so that the tensors keep their gradient history.
 
-use inlay::{DType, Kind, Tensor};
+use inlay::{DType, Device, Kind, Tensor};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -131,12 +131,22 @@ fn each_item<'py>(
 
 /// A part of a list that contains tensors.
 enum Part<'py> {
-    /// A tensor or an array.
-    Typed(Tensor),
-    /// Numbers, or a list of them, which take the dtype of the tensors.
+    /// A tensor.
+    Tensor(Tensor),
+    /// An array. It goes to the device of the tensors.
+    Array(Tensor),
+    /// Numbers, or a list of them, which take the dtype of the tensors and go to their device.
     Numbers(Bound<'py, PyAny>),
     /// A list that contains a tensor.
     List(Vec<Part<'py>>),
+}
+
+/// What the tensors and arrays in a list have in common.
+#[derive(Default)]
+struct Common {
+    dtype: Option<DType>,
+    /// `None` if all of them are arrays.
+    device: Option<Device>,
 }
 
 impl<'py> Call<'py> {
@@ -230,21 +240,22 @@ impl<'py> Call<'py> {
 
     /// Converts a list that contains tensors, by the operation `stack`.
     fn stacked(&mut self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Tensor> {
-        let mut dtype = None;
-        let part = self.part(arg, object, &mut dtype)?;
-        match dtype {
-            Some(dtype) => self.joined(arg, part, dtype),
-            // Only a list that another thread has changed meanwhile has no tensor.
-            None => Err(self.not_an_array(arg, object, "a list of numbers and tensors")),
-        }
+        let mut common = Common::default();
+        let part = self.part(arg, object, &mut common)?;
+        let Some(dtype) = common.dtype else {
+            // Another thread has taken the tensors out of the list meanwhile.
+            return Err(self.not_an_array(arg, object, "a list of numbers and tensors"));
+        };
+        let tensor = self.joined(arg, part, dtype, common.device)?;
+        Ok(if common.device.is_none() { tensor.plain() } else { tensor })
     }
 
-    /// Converts the tensors and arrays in a list. They must have one dtype, which becomes `dtype`.
+    /// Converts the tensors and arrays in a list, which must have one dtype.
     fn part(
         &mut self,
         arg: &'static str,
         object: &Bound<'py, PyAny>,
-        dtype: &mut Option<DType>,
+        common: &mut Common,
     ) -> PyResult<Part<'py>> {
         if is_list(object) {
             let contents = Contents::of(object).map_err(|cause| self.wrap(arg, cause))?;
@@ -254,7 +265,7 @@ impl<'py> Call<'py> {
             let items = object.try_iter().map_err(|cause| self.wrap(arg, cause))?;
             let part = |item: PyResult<Bound<'py, PyAny>>| {
                 let item = item.map_err(|cause| self.wrap(arg, cause))?;
-                self.part(arg, &item, dtype)
+                self.part(arg, &item, common)
             };
             return items.map(part).collect::<PyResult<_>>().map(Part::List);
         }
@@ -262,29 +273,39 @@ impl<'py> Call<'py> {
             return Ok(Part::Numbers(object.clone()));
         }
         let tensor = self.array(arg, object)?.into_owned();
-        match *dtype {
-            Some(first) if first != tensor.dtype() => {
-                let text = format!(
-                    "{}: {arg} is a list of tensors of dtypes {first} and {}, expected one dtype",
-                    self.op,
-                    tensor.dtype()
-                );
-                Err(Class::Type.error(self.py, text))
-            }
-            _ => {
-                *dtype = Some(tensor.dtype());
-                Ok(Part::Typed(tensor))
-            }
+        let dtype = *common.dtype.get_or_insert(tensor.dtype());
+        if dtype != tensor.dtype() {
+            let text = format!(
+                "{}: {arg} is a list of tensors of dtypes {dtype} and {}, expected one dtype",
+                self.op,
+                tensor.dtype()
+            );
+            return Err(Class::Type.error(self.py, text));
         }
+        if !is_tensor(object) {
+            return Ok(Part::Array(tensor));
+        }
+        common.device.get_or_insert(tensor.device());
+        Ok(Part::Tensor(tensor))
     }
 
-    fn joined(&mut self, arg: &'static str, part: Part<'py>, dtype: DType) -> PyResult<Tensor> {
+    fn joined(
+        &mut self,
+        arg: &'static str,
+        part: Part<'py>,
+        dtype: DType,
+        device: Option<Device>,
+    ) -> PyResult<Tensor> {
         let items = match part {
-            Part::Typed(tensor) => return Ok(tensor),
-            Part::Numbers(object) => return Ok(self.values(arg, &object, dtype)?.into_owned()),
+            Part::Tensor(tensor) => return Ok(tensor),
+            Part::Array(tensor) => return self.moved(tensor, device),
+            Part::Numbers(object) => {
+                let tensor = self.values(arg, &object, dtype)?.into_owned();
+                return self.moved(tensor, device);
+            }
             Part::List(items) => items,
         };
-        let items = items.into_iter().map(|item| self.joined(arg, item, dtype));
+        let items = items.into_iter().map(|item| self.joined(arg, item, dtype, device));
         let items = items.collect::<PyResult<Vec<Tensor>>>()?;
         self.expect_one_shape(arg, &items)?;
         let size = items.iter().map(Tensor::numel).fold(0, usize::saturating_add);
@@ -293,6 +314,16 @@ impl<'py> Call<'py> {
         let stacked = self.run(size, || Tensor::stack(&items.iter().collect::<Vec<&Tensor>>(), 0));
         self.label = label;
         stacked
+    }
+
+    /// Copies numbers and arrays to the device of the tensors.
+    fn moved(&self, tensor: Tensor, device: Option<Device>) -> PyResult<Tensor> {
+        match device {
+            Some(device) if device != tensor.device() => {
+                self.run(tensor.numel(), || tensor.to(device))
+            }
+            _ => Ok(tensor),
+        }
     }
 
     /// Fails for items of different shapes. Sizes that are not known yet are checked by `stack`.
