@@ -117,6 +117,8 @@ def test_tensors_in_a_list_are_stacked_on_their_device() -> None:
         [1.0, 1.0],
         [3.0, 4.0],
     ]
+    rows = [memoryview(np.ones(2, "f4")), memoryview(np.zeros(2, "f4"))]
+    assert (row * rows).tolist() == [[1.0, 2.0], [0.0, 0.0]]
     with pytest.raises(ValueError, match=r"on cpu.*on gpu|on gpu.*on cpu"):
         inlay.sum([row, inlay.to_tensor([1.0, 2.0])])
 

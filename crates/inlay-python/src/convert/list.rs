@@ -1,7 +1,6 @@
-//! Conversion of nested lists. NumPy reads lists of numbers and of its own arrays. Lists that
-//! contain tensors are stacked, so that the tensors keep their gradient history.
+//! Conversion of nested lists. NumPy reads lists of numbers and of its own arrays.
 
-use inlay::{DType, Kind, Tensor};
+use inlay::{DType, Kind};
 use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -14,7 +13,6 @@ use super::arrays::Came;
 use super::numbers::only_ints;
 use super::protocols::Protocol;
 use super::{Arg, Call};
-use crate::error::Class;
 use crate::numpy::{asarray, asarray_of, descr, dtype_of_number, is_scalar};
 use crate::tensor::PyTensor;
 
@@ -62,7 +60,7 @@ impl Contents {
 /// The kind of a Python number. A `range` counts as a number. NumPy scalars have no kind here,
 /// although some are derived from Python's numbers.
 #[inline]
-fn kind_of(item: &Bound<'_, PyAny>) -> Option<Kind> {
+pub(super) fn kind_of(item: &Bound<'_, PyAny>) -> Option<Kind> {
     if item.is_exact_instance_of::<PyFloat>() {
         Some(Kind::Float)
     } else if item.is_exact_instance_of::<PyInt>() {
@@ -86,12 +84,12 @@ fn is_numpy(item: &Bound<'_, PyAny>) -> bool {
     item.is_instance_of::<PyUntypedArray>() || is_scalar(item)
 }
 
-fn is_tensor(item: &Bound<'_, PyAny>) -> bool {
+pub(super) fn is_tensor(item: &Bound<'_, PyAny>) -> bool {
     item.is_exact_instance_of::<PyTensor>()
 }
 
 /// Whether NumPy would read an item as a nested list.
-fn is_list(item: &Bound<'_, PyAny>) -> bool {
+pub(super) fn is_list(item: &Bound<'_, PyAny>) -> bool {
     if item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>() {
         return true;
     }
@@ -127,16 +125,6 @@ fn each_item<'py>(
     } else {
         object.try_iter()?.try_for_each(|item| inside(item?))
     }
-}
-
-/// A part of a list that contains tensors.
-enum Part<'py> {
-    /// A tensor or an array.
-    Typed(Tensor),
-    /// Numbers, or a list of them, which take the dtype of the tensors.
-    Numbers(Bound<'py, PyAny>),
-    /// A list that contains a tensor.
-    List(Vec<Part<'py>>),
 }
 
 impl<'py> Call<'py> {
@@ -226,87 +214,5 @@ impl<'py> Call<'py> {
             .getattr(intern!(self.py, "result_type"))?
             .call1(PyTuple::new(self.py, all)?)?
             .cast_into()?)
-    }
-
-    /// Converts a list that contains tensors, by the operation `stack`.
-    fn stacked(&mut self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Tensor> {
-        let mut dtype = None;
-        let part = self.part(arg, object, &mut dtype)?;
-        match dtype {
-            Some(dtype) => self.joined(arg, part, dtype),
-            // Only a list that another thread has changed meanwhile has no tensor.
-            None => Err(self.not_an_array(arg, object, "a list of numbers and tensors")),
-        }
-    }
-
-    /// Converts the tensors and arrays in a list. They must have one dtype, which becomes `dtype`.
-    fn part(
-        &mut self,
-        arg: &'static str,
-        object: &Bound<'py, PyAny>,
-        dtype: &mut Option<DType>,
-    ) -> PyResult<Part<'py>> {
-        if is_list(object) {
-            let contents = Contents::of(object).map_err(|cause| self.wrap(arg, cause))?;
-            if contents.is_plain() {
-                return Ok(Part::Numbers(object.clone()));
-            }
-            let items = object.try_iter().map_err(|cause| self.wrap(arg, cause))?;
-            let part = |item: PyResult<Bound<'py, PyAny>>| {
-                let item = item.map_err(|cause| self.wrap(arg, cause))?;
-                self.part(arg, &item, dtype)
-            };
-            return items.map(part).collect::<PyResult<_>>().map(Part::List);
-        }
-        if kind_of(object).is_some() || is_scalar(object) {
-            return Ok(Part::Numbers(object.clone()));
-        }
-        let tensor = self.array(arg, object)?.into_owned();
-        match *dtype {
-            Some(first) if first != tensor.dtype() => {
-                let text = format!(
-                    "{}: {arg} is a list of tensors of dtypes {first} and {}, expected one dtype",
-                    self.op,
-                    tensor.dtype()
-                );
-                Err(Class::Type.error(self.py, text))
-            }
-            _ => {
-                *dtype = Some(tensor.dtype());
-                Ok(Part::Typed(tensor))
-            }
-        }
-    }
-
-    fn joined(&mut self, arg: &'static str, part: Part<'py>, dtype: DType) -> PyResult<Tensor> {
-        let items = match part {
-            Part::Typed(tensor) => return Ok(tensor),
-            Part::Numbers(object) => return Ok(self.values(arg, &object, dtype)?.into_owned()),
-            Part::List(items) => items,
-        };
-        let items = items.into_iter().map(|item| self.joined(arg, item, dtype));
-        let items = items.collect::<PyResult<Vec<Tensor>>>()?;
-        self.expect_one_shape(arg, &items)?;
-        let size = items.iter().map(Tensor::numel).fold(0, usize::saturating_add);
-        // The user's name is for the operation itself.
-        let label = self.label.take();
-        let stacked = self.run(size, || Tensor::stack(&items.iter().collect::<Vec<&Tensor>>(), 0));
-        self.label = label;
-        stacked
-    }
-
-    /// Fails for items of different shapes. Sizes that are not known yet are checked by `stack`.
-    fn expect_one_shape(&self, arg: &'static str, items: &[Tensor]) -> PyResult<()> {
-        let known = |tensor: &Tensor| !tensor.shape().contains(&Tensor::UNKNOWN);
-        let Some(first) = items.first().filter(|first| known(first)) else { return Ok(()) };
-        let other = items.iter().find(|item| known(item) && item.shape() != first.shape());
-        let Some(other) = other else { return Ok(()) };
-        let text = format!(
-            "{}: {arg} is a list of items of shapes {:?} and {:?}, expected one shape",
-            self.op,
-            first.shape(),
-            other.shape()
-        );
-        Err(Class::Value.error(self.py, text))
     }
 }

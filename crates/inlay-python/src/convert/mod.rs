@@ -6,6 +6,7 @@ mod list;
 mod numbers;
 mod protocols;
 mod refuse;
+mod stack;
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
