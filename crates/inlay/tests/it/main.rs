@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod cases;
+mod documentation;
 mod examples;
 #[cfg(feature = "gpu")]
 mod gpu;
