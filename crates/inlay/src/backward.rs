@@ -14,6 +14,13 @@ use crate::ops::{BACKWARD, GRAD};
 use crate::tape::{Edge, Hooks, Leaf, NoGrad, Rule, TapeNode, is_grad_enabled};
 
 /// Options of [`Tensor::grad_of`].
+///
+/// ```
+/// use inlay::GradOptions;
+///
+/// let twice = GradOptions { create_graph: true, ..GradOptions::default() };
+/// assert!(!twice.allow_unused);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GradOptions {
     /// Record the computation of the gradients, so that they can be differentiated in turn.
@@ -241,6 +248,15 @@ fn expect_tracked(op: &'static str, output: &Tensor) -> Result<Edge> {
 impl Tensor {
     /// Returns the gradient that backward has collected for this leaf, or for a tensor that
     /// retains its gradient.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1.0f32, 2.0]).with_gradient()?;
+    /// assert!(x.grad().is_none());
+    /// (&x * 3)?.sum(None, false)?.backward(None, false)?;
+    /// assert_eq!(x.grad().expect("it was collected").to_vec::<f32>()?, [3.0, 3.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn grad(&self) -> Option<Tensor> {
         let collected = lock(&self.history().collector()?.grad).clone();
         // The cast fails only if memory is exhausted. Then no gradient is returned.
@@ -248,6 +264,15 @@ impl Tensor {
     }
 
     /// Sets or removes the collected gradient.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1.0f32, 2.0]).with_gradient()?;
+    /// x.set_grad(Some(&Tensor::from([10.0f32, 10.0])))?;
+    /// x.sum(None, false)?.backward(None, false)?;
+    /// assert_eq!(x.grad().expect("it was set").to_vec::<f32>()?, [11.0, 11.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A gradient of another dtype or shape.
@@ -309,6 +334,16 @@ impl Tensor {
     /// Returns the gradients of `outputs` with respect to `inputs`. The gradients that leaves have
     /// collected are not changed. `seeds` are the gradients of the outputs, as in
     /// [`Tensor::backward`].
+    ///
+    /// ```
+    /// # use inlay::{GradOptions, Tensor};
+    /// let x = Tensor::from([1.0f32, 2.0]).with_gradient()?;
+    /// let y = (&x * &x)?.sum(None, false)?;
+    /// let grads = Tensor::grad_of(&[&y], &[&x], &[], GradOptions::default())?;
+    /// assert_eq!(grads[0].as_ref().expect("y depends on x").to_vec::<f32>()?, [2.0, 4.0]);
+    /// assert!(x.grad().is_none());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::backward`]; also inputs on which the outputs don't depend, unless

@@ -50,6 +50,10 @@ pub(crate) fn within<R>(op: &'static str, work: impl FnOnce() -> R) -> R {
 
 /// Sets the function that finds the line of the user's code, for languages that call into this
 /// library. Only the first call has an effect.
+///
+/// ```
+/// inlay::set_site(|| Some("script.py:7".into()));
+/// ```
 pub fn set_site(find: fn() -> Option<String>) {
     SITE.get_or_init(|| find);
 }

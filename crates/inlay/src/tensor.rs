@@ -9,6 +9,16 @@ use crate::symbolic::Symbolic;
 use crate::tape::History;
 
 /// A handle to elements of one dtype and a shape.
+///
+/// ```
+/// use inlay::Tensor;
+///
+/// let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+/// // A view shares the memory of its tensor.
+/// x.i(0)?.multiply_(10)?;
+/// assert_eq!((&x + 1)?.to_vec::<f32>()?, [11.0, 21.0, 4.0, 5.0]);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Tensor(Arc<Inner>);
 
@@ -49,6 +59,13 @@ impl Tensor {
 
     /// Marks the tensor as plain data, such as an array or a list of another language. Plain data
     /// can be used with tensors on any device, as numbers can.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let data = Tensor::new([1.0f32, 2.0])?.plain();
+    /// # drop(data);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     #[must_use]
     pub fn plain(mut self) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.0) {
@@ -102,6 +119,12 @@ impl Tensor {
     }
 
     /// The dtype and shape.
+    ///
+    /// ```
+    /// # use inlay::{DType, Dim, Tensor};
+    /// let meta = Tensor::from([1, 2]).meta();
+    /// assert_eq!((meta.dtype, meta.shape[0]), (DType::I32, Dim::Known(2)));
+    /// ```
     pub fn meta(&self) -> Meta {
         match self.symbolic() {
             Some(symbolic) => symbolic.meta().clone(),
@@ -129,11 +152,24 @@ impl Tensor {
 
     /// Whether the tensor stands for a value of a [`Program`](crate::Program) and has no elements
     /// itself.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// assert!(Program::new().data("x", &[None], DType::F32)?.is_symbolic());
+    /// assert!(!Tensor::from([1, 2]).is_symbolic());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn is_symbolic(&self) -> bool {
         self.symbolic().is_some()
     }
 
     /// Fails unless the tensor has elements. The error names `op`.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// Tensor::from([1, 2]).expect_elements("my_function")?;
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A symbolic tensor.
@@ -147,6 +183,11 @@ impl Tensor {
     }
 
     /// The element type.
+    ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// assert_eq!(Tensor::from([1u8, 2]).dtype(), DType::U8);
+    /// ```
     pub fn dtype(&self) -> DType {
         self.array().dtype
     }
@@ -161,32 +202,66 @@ impl Tensor {
     ///
     /// Inside of [`jit`](crate::jit), these are the sizes of the current call. A function that
     /// reads them is traced again for other sizes.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// assert_eq!(Tensor::from([[1, 2, 3], [4, 5, 6]]).shape(), [2, 3]);
+    /// ```
     pub fn shape(&self) -> &[usize] {
         self.layout().shape()
     }
 
     /// The shape, the strides in bytes, and the offset of the first element in bytes.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1i32, 2, 3], [4, 5, 6]]);
+    /// assert_eq!(x.transpose([1, 0])?.layout().strides(), [4, 12]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn layout(&self) -> &Layout {
         let read = self.symbolic().and_then(Symbolic::read_layout);
         read.unwrap_or(&self.array().layout)
     }
 
     /// The number of dimensions.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// assert_eq!(Tensor::from([[1, 2, 3], [4, 5, 6]]).rank(), 2);
+    /// ```
     pub fn rank(&self) -> usize {
         self.array().layout.rank()
     }
 
     /// The number of elements. For a symbolic tensor, see [`Tensor::shape`].
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// assert_eq!(Tensor::from([[1, 2, 3], [4, 5, 6]]).numel(), 6);
+    /// ```
     pub fn numel(&self) -> usize {
         self.layout().numel()
     }
 
     /// Whether the elements are contiguous in row-major order.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+    /// assert!(x.is_contiguous() && !x.transpose([1, 0])?.is_contiguous());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn is_contiguous(&self) -> bool {
         self.array().is_contiguous()
     }
 
     /// Whether in-place operations may write the elements.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// assert!(Tensor::from([1, 2]).is_writable());
+    /// ```
     pub fn is_writable(&self) -> bool {
         self.is_symbolic() || self.array().buffer.is_writable()
     }

@@ -10,6 +10,12 @@ use crate::sizes::{IntoShape, sizes_of};
 use crate::{Complex32, Complex64, Scalar, Tensor, bf16, f16};
 
 /// An element, or an array of such values: `f32`, `[f32; 3]`, `[[f32; 3]; 2]`.
+///
+/// ```
+/// use inlay::Tensor;
+///
+/// assert_eq!(Tensor::from([[[0u8; 4]; 3]; 2]).shape(), [2, 3, 4]);
+/// ```
 pub trait Nested: Sized {
     /// The type of the elements.
     #[doc(hidden)]
@@ -72,6 +78,16 @@ impl<V: Nested, const N: usize> Nested for [V; N] {
 
 /// Values of which [`Tensor::new`] makes a tensor: a number, or an array, slice or vector of
 /// numbers or of nested arrays.
+///
+/// ```
+/// use inlay::Tensor;
+///
+/// let rows = vec![[1, 2], [3, 4], [5, 6]];
+/// assert_eq!(Tensor::new(&rows)?.shape(), [3, 2]);
+/// assert_eq!(Tensor::new(&rows[1..])?.shape(), [2, 2]);
+/// assert_eq!(Tensor::new(7)?.rank(), 0);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 pub trait Values {
     /// The type of the elements.
     #[doc(hidden)]

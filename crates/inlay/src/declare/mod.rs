@@ -53,6 +53,12 @@ pub struct Operation {
 pub(crate) type Body = fn(Out, &[Value<'_>]) -> Result<Tensor>;
 
 /// One argument of an operation. It is displayed as in a Python signature.
+///
+/// ```
+/// let pad = inlay::operations().iter().find(|op| op.name == "tril").expect("it is there");
+/// let names: Vec<&str> = pad.arguments.iter().map(|argument| argument.name).collect();
+/// assert_eq!(names[..2], ["x", "diagonal"]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Argument {
@@ -81,6 +87,13 @@ static ALIASES: &[(&str, &[&str])] = &[
 ];
 
 /// The kind of values that an argument takes.
+///
+/// ```
+/// use inlay::ArgumentKind;
+///
+/// let tril = inlay::operations().iter().find(|op| op.name == "tril").expect("it is there");
+/// assert_eq!(tril.arguments[0].kind, ArgumentKind::Tensor);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ArgumentKind {
@@ -133,6 +146,11 @@ pub enum ArgumentKind {
 
 impl ArgumentKind {
     /// Whether the argument takes one tensor.
+    ///
+    /// ```
+    /// # use inlay::ArgumentKind;
+    /// assert!(ArgumentKind::Index.is_tensor() && !ArgumentKind::Tensors.is_tensor());
+    /// ```
     pub const fn is_tensor(self) -> bool {
         use ArgumentKind::{Index, Like, Mask, Operand, Tensor};
         matches!(self, Tensor | Like | Operand | Index | Mask)
@@ -150,12 +168,24 @@ impl ArgumentKind {
     }
 
     /// Whether the argument takes a tensor or a list of tensors.
+    ///
+    /// ```
+    /// # use inlay::ArgumentKind;
+    /// assert!(ArgumentKind::Tensors.has_tensors() && !ArgumentKind::Int.has_tensors());
+    /// ```
     pub const fn has_tensors(self) -> bool {
         self.is_tensor() || matches!(self, ArgumentKind::Tensors | ArgumentKind::Indices)
     }
 }
 
 /// The default of an argument.
+///
+/// ```
+/// use inlay::Preset;
+///
+/// let tril = inlay::operations().iter().find(|op| op.name == "tril").expect("it is there");
+/// assert_eq!(tril.arguments[1].default, Some(Preset::Int(0)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each name is its own documentation")]
@@ -169,6 +199,13 @@ pub enum Preset {
 }
 
 /// What an operation returns.
+///
+/// ```
+/// use inlay::Returns;
+///
+/// let diagonal = inlay::operations().iter().find(|op| op.name == "diagonal");
+/// assert_eq!(diagonal.expect("it is there").returns, Returns::View);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Returns {
@@ -183,6 +220,12 @@ pub enum Returns {
 }
 
 /// Advice for a call that passes `given` without `without`.
+///
+/// ```
+/// let scatter = inlay::operations().iter().find(|op| op.name == "scatter");
+/// let advice = scatter.and_then(|op| op.advice).expect("it has one");
+/// assert_eq!((advice.given, advice.without), ("reduce", "overwrite"));
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the type says what they are")]
@@ -204,18 +247,34 @@ impl Advice {
 
 impl Operation {
     /// Returns the documentation, with examples in Python.
+    ///
+    /// ```
+    /// let tril = inlay::operations().iter().find(|op| op.name == "tril").expect("it is there");
+    /// assert!(tril.doc().contains(">>> inlay.tril("));
+    /// ```
     pub fn doc(&self) -> String {
         let lines = self.text.lines().map(|line| line.strip_prefix(' ').unwrap_or(line));
         lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Returns the first paragraph of the documentation.
+    ///
+    /// ```
+    /// let add = inlay::operations().iter().find(|op| op.name == "add").expect("it is there");
+    /// assert_eq!(add.summary(), "``x + y``, element by element; integers wrap, bools are or-ed.");
+    /// ```
     pub fn summary(&self) -> String {
         let lines = self.text.lines().map(str::trim).take_while(|line| !line.is_empty());
         lines.collect::<Vec<_>>().join(" ")
     }
 
     /// Whether the operation is also a method of a tensor: its first argument is one tensor.
+    ///
+    /// ```
+    /// let find = |name| inlay::operations().iter().find(move |op| op.name == name);
+    /// assert!(find("tril").is_some_and(|op| op.is_method()));
+    /// assert!(find("zeros").is_some_and(|op| !op.is_method()));
+    /// ```
     pub fn is_method(&self) -> bool {
         use ArgumentKind::{Mask, Operand, Tensor};
         self.arguments.first().is_some_and(|x| matches!(x.kind, Tensor | Mask | Operand))
@@ -281,6 +340,15 @@ impl Operation {
     }
 
     /// Calls the in-place version, which writes into the first argument and returns it.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let fill = inlay::operations().iter().find(|op| op.name == "masked_fill").expect("it is there");
+    /// let (x, mask, value) = (Tensor::from([1, 2]), Tensor::from([true, false]), Tensor::from(9));
+    /// fill.call_in_place(&[(&x).into(), (&mask).into(), (&value).into()])?;
+    /// assert_eq!(x.to_vec::<i32>()?, [9, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Operation::call`]; also an operation without an in-place version.

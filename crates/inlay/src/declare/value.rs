@@ -8,6 +8,16 @@ use super::{Argument, ArgumentKind};
 use crate::{Device, Scalar, Tensor};
 
 /// The value of an argument.
+///
+/// ```
+/// use inlay::{Tensor, Value};
+///
+/// let tril = inlay::operations().iter().find(|op| op.name == "tril").expect("it is there");
+/// let x = Tensor::from([[1, 2], [3, 4]]);
+/// let lower = tril.call(&[(&x).into(), Value::Int(-1)])?;
+/// assert_eq!(lower.to_vec::<i32>()?, [0, 0, 3, 0]);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each name is its own documentation")]
 pub enum Value<'a> {
@@ -27,6 +37,14 @@ pub enum Value<'a> {
 }
 
 /// Bounds of slices, or axes.
+///
+/// ```
+/// use inlay::{Bounds, Value};
+///
+/// let every_second = Value::Bounds(Bounds::One(2));
+/// let of_two_axes = Value::Bounds(Bounds::List(vec![Some(1), None]));
+/// # drop((every_second, of_two_axes));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Bounds {
     /// A single number.

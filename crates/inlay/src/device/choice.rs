@@ -23,6 +23,11 @@ pub enum Device {
 
 impl Device {
     /// Returns `cpu` or `gpu`.
+    ///
+    /// ```
+    /// # use inlay::Device;
+    /// assert_eq!(Device::Gpu.name(), "gpu");
+    /// ```
     pub const fn name(self) -> &'static str {
         match self {
             Device::Cpu => "cpu",
@@ -55,6 +60,12 @@ impl FromStr for Device {
 }
 
 /// A device of this system.
+///
+/// ```
+/// for info in inlay::devices() {
+///     println!("{} by {}: {}", info.device, info.backend, info.name);
+/// }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct DeviceInfo {
@@ -135,6 +146,13 @@ pub fn set_device(device: Device) -> Result<()> {
 }
 
 /// Returns the device on which constructors make tensors.
+///
+/// ```
+/// use inlay::{Device, current_device, with_device};
+///
+/// assert_eq!(with_device(Device::Cpu, current_device)?, Device::Cpu);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 #[inline]
 pub fn current_device() -> Device {
     chosen::current()
@@ -159,6 +177,11 @@ pub fn with_device<R>(device: Device, work: impl FnOnce() -> R) -> Result<R> {
 
 /// Waits until the GPU has done all submitted work. Reading a result waits for it anyway, so this
 /// is only needed for measurements.
+///
+/// ```
+/// inlay::synchronize()?;
+/// # Ok::<(), inlay::Error>(())
+/// ```
 ///
 /// # Errors
 /// A device that was lost.
@@ -193,6 +216,14 @@ pub(crate) fn within<R>(device: Device, work: impl FnOnce() -> R) -> R {
 
 /// Sets the device of this thread without a scope, for callers whose scopes are not Rust's, and
 /// returns the old one. `None` means the device of the process.
+///
+/// ```
+/// use inlay::{Device, switch_device};
+///
+/// let before = switch_device(Some(Device::Cpu))?;
+/// switch_device(before)?;
+/// # Ok::<(), inlay::Error>(())
+/// ```
 ///
 /// # Errors
 /// The device does not exist.

@@ -35,6 +35,14 @@ fn clipped(text: &str) -> String {
 
 impl Program {
     /// The program as an SVG picture.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program};
+    /// let program = Program::new();
+    /// program.data("x", &[None], DType::F32)?.multiply(2)?;
+    /// assert!(program.to_svg().starts_with("<svg"));
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn to_svg(&self) -> String {
         let graph = self.graph();
         let rows = rows(&graph);

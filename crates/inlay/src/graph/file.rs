@@ -70,6 +70,17 @@ impl Program {
     /// Returns the program as bytes: its inputs, and the nodes that its outputs need. See
     /// [`Program::set_outputs`].
     ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// program.set_outputs(&[("y", &y)])?;
+    /// let again = Program::from_bytes(&program.to_bytes()?)?;
+    /// assert_eq!(again.outputs(), ["y"]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A program without outputs.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
@@ -105,6 +116,11 @@ impl Program {
 
     /// Reads a program from the bytes that [`Program::to_bytes`] made.
     ///
+    /// ```
+    /// # use inlay::Program;
+    /// assert!(Program::from_bytes(b"no program").is_err());
+    /// ```
+    ///
     /// # Errors
     /// Bytes that are not a valid program of this version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
@@ -124,6 +140,21 @@ impl Program {
 
     /// Writes the program to a file.
     ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// let path = std::env::temp_dir().join(format!("doubled_{}.inlay", std::process::id()));
+    /// program.set_outputs(&[("y", &y)])?;
+    /// program.save(&path)?;
+    /// let loaded = Program::load(&path)?;
+    /// let results = loaded.run(&[("x", &Tensor::from([1.0f32]))], &[&loaded.value("y")?])?;
+    /// assert_eq!(results[0].to_vec::<f32>()?, [2.0]);
+    /// # let _ = std::fs::remove_file(path);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Program::to_bytes`] and of the file system.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
@@ -132,6 +163,11 @@ impl Program {
     }
 
     /// Reads a program from a file.
+    ///
+    /// ```
+    /// # use inlay::Program;
+    /// assert!(Program::load("no/such/file").is_err());
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Program::from_bytes`] and of the file system.

@@ -18,6 +18,17 @@ const ARGUMENT: &str = "arg";
 pub type Kinds = SmallVec<[(DType, usize); 4]>;
 
 /// A function as a plan, recorded by a call with symbolic arguments.
+///
+/// ```
+/// use inlay::{DType, Kinds, Tensor, Trace};
+///
+/// let kinds = Kinds::from_slice(&[(DType::F32, 1)]);
+/// let (program, inputs) = Trace::start(&kinds, None)?;
+/// let trace = Trace::finish(&program, &[inputs[0].multiply(2)?], false)?;
+/// let results = trace.call(&[&Tensor::from([1.0f32, 2.0])])?;
+/// assert_eq!(results[0].to_vec::<f32>()?, [2.0, 4.0]);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 pub struct Trace {
     plan: Arc<Plan>,
     /// The arguments that the plan needs, in its order.
@@ -27,6 +38,14 @@ pub struct Trace {
 impl Trace {
     /// Returns a program with an input for each argument, and these inputs, with which the function
     /// is called. Sizes are open unless they are given.
+    ///
+    /// ```
+    /// # use inlay::{DType, Kinds, Trace};
+    /// let kinds = Kinds::from_slice(&[(DType::F32, 2)]);
+    /// let (program, inputs) = Trace::start(&kinds, Some(&vec![vec![2, 3]]))?;
+    /// assert_eq!((program.inputs().len(), inputs[0].shape()), (1, &[2, 3][..]));
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A dtype and a rank that no tensor can have.
@@ -64,6 +83,15 @@ impl Trace {
     /// Returns the trace of a function that returned `results` for the inputs of `program`. With
     /// `donate`, calls may write into the memory of their arguments.
     ///
+    /// ```
+    /// # use inlay::{DType, Kinds, Trace};
+    /// let kinds = Kinds::from_slice(&[(DType::F32, 1)]);
+    /// let (program, inputs) = Trace::start(&kinds, None)?;
+    /// let trace = Trace::finish(&program, &[inputs[0].multiply(2)?], false)?;
+    /// assert_eq!(trace.plan().inputs().count(), 1);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Results that belong to another program.
     pub fn finish(program: &Program, results: &[Tensor], donate: bool) -> Result<Trace> {
@@ -74,11 +102,29 @@ impl Trace {
     }
 
     /// The plan that is run.
+    ///
+    /// ```
+    /// # use inlay::{DType, Kinds, Trace};
+    /// let kinds = Kinds::from_slice(&[(DType::F32, 1)]);
+    /// let (program, inputs) = Trace::start(&kinds, None)?;
+    /// let trace = Trace::finish(&program, &[inputs[0].multiply(2)?], false)?;
+    /// println!("{}", trace.plan());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// Returns the results for these arguments.
+    ///
+    /// ```
+    /// # use inlay::{DType, Kinds, Tensor, Trace};
+    /// let kinds = Kinds::from_slice(&[(DType::F32, 1)]);
+    /// let (program, inputs) = Trace::start(&kinds, None)?;
+    /// let trace = Trace::finish(&program, &[inputs[0].multiply(2)?], false)?;
+    /// assert_eq!(trace.call(&[&Tensor::from([1.0f32])])?[0].to_vec::<f32>()?, [2.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of the operations.
@@ -96,6 +142,17 @@ impl fmt::Debug for Trace {
 
 /// A function of tensors that is traced once for the dtypes and ranks of its arguments. [`jit`]
 /// makes it.
+///
+/// ```
+/// use inlay::{Tensor, jit};
+///
+/// let twice = jit(|args: &[Tensor]| Ok(vec![args[0].multiply(2)?]));
+/// for values in [vec![1.0f32], vec![1.0, 2.0]] {
+///     let results = twice.call(&[&Tensor::from(values)])?;
+///     println!("{}", results[0]);
+/// }
+/// # Ok::<(), inlay::Error>(())
+/// ```
 pub struct Jit<F> {
     function: F,
     donate: bool,
@@ -169,6 +226,13 @@ impl<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>> Jit<F> {
     ///
     /// The function itself is called while a gradient is recorded for an argument, and inside of
     /// another trace.
+    ///
+    /// ```
+    /// # use inlay::{Tensor, jit};
+    /// let twice = jit(|args: &[Tensor]| Ok(vec![args[0].multiply(2)?]));
+    /// assert_eq!(twice.call(&[&Tensor::from([1, 2])])?[0].to_vec::<i32>()?, [2, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of the function and its operations. A symbolic tensor has no values, so a

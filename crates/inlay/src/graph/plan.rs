@@ -23,6 +23,18 @@ const COMPARE: usize = 64;
 
 /// How a program computes one set of results. A plan is made once and run many times, also by
 /// several threads at once.
+///
+/// ```
+/// use inlay::{DType, Program, Tensor};
+///
+/// # let program = Program::new();
+/// # let x = program.data("x", &[None], DType::F32)?;
+/// # let y = (&x * 2)?;
+/// let plan = program.plan(&[&y], false)?;
+/// let results = plan.run(&[("x", &Tensor::from([1.0f32, 2.0]))])?;
+/// assert_eq!(results[0].to_vec::<f32>()?, [2.0, 4.0]);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 pub struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) feeds: Vec<Feed>,

@@ -153,6 +153,11 @@ impl Graph {
 
 impl Program {
     /// Returns an empty program.
+    ///
+    /// ```
+    /// # use inlay::Program;
+    /// assert!(Program::new().is_empty());
+    /// ```
     pub fn new() -> Self {
         Program::default()
     }
@@ -203,12 +208,27 @@ impl Program {
     }
 
     /// Whether two handles refer to the same program.
+    ///
+    /// ```
+    /// # use inlay::Program;
+    /// let program = Program::new();
+    /// assert!(program.is(&program.clone()) && !program.is(&Program::new()));
+    /// ```
     pub fn is(&self, other: &Program) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Adds an input: a symbolic tensor whose value each run is given under `name`. A size of
     /// `None` is known only when the value is given.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program};
+    /// let program = Program::new();
+    /// let x = program.data("x", &[None, Some(3)], DType::F32)?;
+    /// assert!(x.is_symbolic());
+    /// assert_eq!(x.rank(), 2);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A name that is taken or empty.
@@ -243,6 +263,16 @@ impl Program {
 
     /// Gives names to results. A program that is saved and loaded finds its results by these names.
     ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// program.set_outputs(&[("doubled", &y)])?;
+    /// assert_eq!(program.outputs(), ["doubled"]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Tensors of another program, a name that is taken.
     pub fn set_outputs(&self, outputs: &[(&str, &Tensor)]) -> Result<()> {
@@ -260,6 +290,14 @@ impl Program {
     }
 
     /// Returns the names of the inputs, in the order in which they were added.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program};
+    /// let program = Program::new();
+    /// program.data("x", &[], DType::F32)?;
+    /// assert_eq!(program.inputs(), ["x"]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn inputs(&self) -> Vec<String> {
         let graph = self.graph();
         let names = graph.nodes.iter().filter_map(|node| match &node.what {
@@ -270,17 +308,42 @@ impl Program {
     }
 
     /// The names given by [`Program::set_outputs`].
+    ///
+    /// ```
+    /// # use inlay::Program;
+    /// assert!(Program::new().outputs().is_empty());
+    /// ```
     pub fn outputs(&self) -> Vec<String> {
         self.graph().outputs.iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// The dtype of an input.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// assert_eq!(program.input_dtype("x"), Some(DType::F32));
+    /// assert_eq!(program.input_dtype("z"), None);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn input_dtype(&self, name: &str) -> Option<DType> {
         let graph = self.graph();
         graph.data.get(name).map(|id| graph.node(*id).meta.dtype)
     }
 
     /// Returns the symbolic tensor of an input or output.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// program.set_outputs(&[("y", &y)])?;
+    /// assert_eq!(program.value("y")?.dtype(), DType::F32);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// No such name.
@@ -305,11 +368,25 @@ impl Program {
     }
 
     /// The number of nodes.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// assert_eq!(program.len(), 3);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.graph().nodes.len()
     }
 
     /// Whether the program has no nodes.
+    ///
+    /// ```
+    /// # use inlay::Program;
+    /// assert!(Program::new().is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -342,6 +419,16 @@ impl Program {
 
     /// Returns the plan that computes `fetch`. With `donate`, runs may write into their feeds.
     ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// let plan = program.plan(&[&y], false)?;
+    /// println!("{plan}");
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Tensors of another program.
     pub fn plan(&self, fetch: &[&Tensor], donate: bool) -> Result<Arc<Plan>> {
@@ -362,6 +449,16 @@ impl Program {
 
     /// Runs the program on the values of `feed` and returns the values of `fetch`.
     ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// let results = program.run(&[("x", &Tensor::from([1.0f32, 2.0]))], &[&y])?;
+    /// assert_eq!(results[0].to_vec::<f32>()?, [2.0, 4.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Names, dtypes or shapes of `feed` that differ from the program's inputs, and errors of
     /// operations. A run that fails changes neither the feeds nor later runs.
@@ -371,6 +468,16 @@ impl Program {
 
     /// Like [`Program::run`], but the run may write into the memory of a feed at its last use, even
     /// if the run then fails.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// let results = program.run_donated(&[("x", &Tensor::from([1.0f32, 2.0]))], &[&y])?;
+    /// assert_eq!(results[0].to_vec::<f32>()?, [2.0, 4.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Program::run`].

@@ -30,6 +30,17 @@ struct State<'p> {
 impl Plan {
     /// Runs the plan on the values of `feed` and returns the values that the plan fetches.
     ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// let plan = program.plan(&[&y], false)?;
+    /// let results = plan.run(&[("x", &Tensor::from([3.0f32]))])?;
+    /// assert_eq!(results[0].to_vec::<f32>()?, [6.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Inputs that are missing or have another dtype or shape, and errors of operations. Feeds that
     /// were not donated are unchanged.
@@ -53,11 +64,31 @@ impl Plan {
     }
 
     /// The names of the inputs that the plan needs, in the order in which they were added.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// let plan = program.plan(&[&y], false)?;
+    /// assert_eq!(plan.inputs().collect::<Vec<_>>(), ["x"]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn inputs(&self) -> impl Iterator<Item = &str> {
         self.feeds.iter().map(|feed| feed.name.as_str())
     }
 
     /// Like [`Plan::run`], with the feeds in the order of [`Plan::inputs`].
+    ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// let plan = program.plan(&[&y], false)?;
+    /// assert_eq!(plan.call(&[&Tensor::from([3.0f32])])?[0].to_vec::<f32>()?, [6.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Plan::run`].

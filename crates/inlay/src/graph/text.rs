@@ -67,6 +67,16 @@ fn bytes(meta: &Meta) -> Option<usize> {
 
 impl Plan {
     /// The number of copies of a whole tensor that writing in place avoids.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// let written = y.slice_scatter(&Tensor::from([0.0f32]), (0, ..1))?;
+    /// assert_eq!(program.plan(&[&written], false)?.copies_saved(), 1);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn copies_saved(&self) -> usize {
         self.steps.iter().filter(|step| step.in_place).count()
     }
@@ -74,6 +84,18 @@ impl Plan {
     /// The peak memory of a run in bytes, without feeds, constants and scratch memory of
     /// operations. It is for the feed shapes of the last run, or for declared shapes. `None` if
     /// sizes are not known yet.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program, Tensor};
+    /// # let program = Program::new();
+    /// # let x = program.data("x", &[None], DType::F32)?;
+    /// # let y = (&x * 2)?;
+    /// let plan = program.plan(&[&y], false)?;
+    /// assert_eq!(plan.peak_memory(), None);
+    /// plan.run(&[("x", &Tensor::from([1.0f32; 8]))])?;
+    /// assert_eq!(plan.peak_memory(), Some(32));
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn peak_memory(&self) -> Option<usize> {
         let last = lock(&self.bound).last().cloned();
         self.peak(last.as_deref())

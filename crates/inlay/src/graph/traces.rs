@@ -17,6 +17,15 @@ pub type Sizes = Vec<Vec<usize>>;
 /// The key of [`jit`](crate::jit) is the dtypes and ranks; a language that calls in may add
 /// constants. A function is first traced with open sizes. If that fails because it needs a size,
 /// the function is traced for each set of sizes.
+///
+/// ```
+/// use inlay::Traces;
+///
+/// let traces = Traces::<&str, usize>::default();
+/// let trace = |_: Option<&inlay::Sizes>| Ok::<_, ()>(7);
+/// let made = traces.get_or_trace(&"key", || vec![], trace, |_| false);
+/// assert_eq!(made.as_deref(), Ok(&7));
+/// ```
 pub struct Traces<K, T> {
     /// The oldest entry comes first.
     entries: Mutex<VecDeque<Hashed<K, T>>>,
@@ -39,6 +48,11 @@ impl<K, T> Traces<K, T> {
     pub const MOST: usize = 256;
 
     /// Returns all traces, the oldest first.
+    ///
+    /// ```
+    /// # use inlay::Traces;
+    /// assert!(Traces::<u8, u8>::default().all().is_empty());
+    /// ```
     pub fn all(&self) -> Vec<Arc<T>> {
         lock(&self.entries).iter().filter_map(|(_, entry)| entry.trace.clone()).collect()
     }
@@ -46,6 +60,11 @@ impl<K, T> Traces<K, T> {
 
 impl<K: Hash + Eq + Clone, T> Traces<K, T> {
     /// Returns the trace for a key, if there is one. Calls `sizes` only if the function needs them.
+    ///
+    /// ```
+    /// # use inlay::Traces;
+    /// assert!(Traces::<u8, u8>::default().get(&0, || vec![]).is_none());
+    /// ```
     pub fn get(&self, key: &K, sizes: impl FnOnce() -> Sizes) -> Option<Arc<T>> {
         let entry = self.find(key, None)?;
         match &entry.trace {
@@ -58,6 +77,15 @@ impl<K: Hash + Eq + Clone, T> Traces<K, T> {
     /// that fails with an error for which `needs_sizes` is true, `trace` is called with sizes.
     ///
     /// Threads that ask for the same key at the same time may each make a trace.
+    ///
+    /// ```
+    /// # use inlay::Traces;
+    /// let traces = Traces::<u8, &str>::default();
+    /// // The function needs sizes, so it is traced again with them.
+    /// let trace = |sizes: Option<&inlay::Sizes>| sizes.map(|_| "of [2]").ok_or("an open size");
+    /// let made = traces.get_or_trace(&0, || vec![vec![2]], trace, |error| *error == "an open size");
+    /// assert_eq!(made.as_deref(), Ok(&"of [2]"));
+    /// ```
     ///
     /// # Errors
     /// The errors of `trace`.

@@ -27,6 +27,18 @@ impl Tensor {
     /// Makes a tensor over memory that belongs to `owner`, which is dropped with the last handle to
     /// the memory. `layout` is relative to `ptr`. Fails if it exceeds the `len` bytes.
     ///
+    /// ```
+    /// # use inlay::{DType, Layout, Tensor};
+    /// # use std::ptr::NonNull;
+    /// static BYTES: [u8; 4] = [1, 2, 3, 4];
+    /// let ptr = NonNull::from(&BYTES).cast();
+    /// let layout = Layout::contiguous("example", &[2, 2], 1)?;
+    /// // SAFETY: the bytes are initialized, live as long as the program, and are not written.
+    /// let x = unsafe { Tensor::from_foreign(ptr, 4, layout, DType::U8, false, ()) }?;
+    /// assert_eq!(x.i((1, 0))?.item::<u8>()?, 3);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Safety
     /// The `len` bytes at `ptr` are initialized. They are valid for reads, and for writes if
     /// `writable`, for as long as `owner` lives. While an operation runs on the tensor, no other
@@ -50,6 +62,11 @@ impl Tensor {
     }
 
     /// Whether the memory was allocated by another library.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// assert!(!Tensor::from([1, 2]).is_foreign());
+    /// ```
     pub fn is_foreign(&self) -> bool {
         self.array().buffer.is_foreign()
     }
@@ -57,6 +74,13 @@ impl Tensor {
     /// The address of the element at index 0, 0, …. It is valid as long as a handle to the memory
     /// exists. The user of the address must prevent data races. Null unless the tensor is on the
     /// CPU.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1u8, 2, 3]);
+    /// assert_eq!(x.i(2)?.data_ptr(), x.data_ptr().wrapping_add(2));
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn data_ptr(&self) -> *mut u8 {
         let array = self.array();
         match self.device() {
@@ -66,6 +90,12 @@ impl Tensor {
     }
 
     /// Fails unless the tensor is on the CPU, where its memory can be shared.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// Tensor::from([1, 2]).expect_cpu("my_function")?;
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A tensor on another device.

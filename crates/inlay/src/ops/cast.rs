@@ -73,6 +73,13 @@ impl Tensor {
     /// Floats become integers by dropping the fraction; values out of range saturate, and NaN
     /// becomes 0. Integers wrap. Every value other than 0 is true.
     ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::from([1.75f32, -2.5]);
+    /// assert_eq!(x.cast(DType::I32)?.to_vec::<i32>()?, [1, -2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A cast from complex numbers to real ones.
     #[track_caller]

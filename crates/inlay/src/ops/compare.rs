@@ -130,7 +130,15 @@ impl Tensor {
 macro_rules! comparison {
     ($($name:ident, $variant:ident, $text:literal);* $(;)?) => {
         impl Tensor { $(
-            #[doc = concat!("Whether `x ", $text, " y`, element by element, as bool.")]
+            #[doc = concat!("Whether `x ", $text, " y`, element by element, as bool. `y` is a tensor")]
+            /// or a number.
+            ///
+            /// ```
+            /// # use inlay::Tensor;
+            #[doc = concat!("let found = Tensor::from([1, 2, 3]).", stringify!($name), "(2)?;")]
+            #[doc = concat!("assert_eq!(found.to_vec::<bool>()?, [1 ", $text, " 2, 2 ", $text, " 2, 3 ", $text, " 2]);")]
+            /// # Ok::<(), inlay::Error>(())
+            /// ```
             ///
             /// # Errors
             /// Dtypes that differ, shapes that don't broadcast together, complex numbers for a

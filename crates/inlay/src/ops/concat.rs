@@ -101,6 +101,13 @@ impl Op for Concat {
 impl Tensor {
     /// Joins tensors along `axis`. Their dtypes and all other sizes must be equal.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let (a, b) = (Tensor::from([[1], [2]]), Tensor::from([[3], [4]]));
+    /// assert_eq!(Tensor::concat(&[&a, &b], 1)?.to_vec::<i32>()?, [1, 3, 2, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.
     #[track_caller]
@@ -109,6 +116,14 @@ impl Tensor {
     }
 
     /// Joins tensors along a new axis at position `axis`. Their dtypes and shapes must be equal.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let (a, b) = (Tensor::from([1, 2]), Tensor::from([3, 4]));
+    /// let rows = Tensor::stack(&[a, b], 0)?;
+    /// assert_eq!(rows.shape(), [2, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// No tensors, shapes or dtypes that differ, an axis out of range.

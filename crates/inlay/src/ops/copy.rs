@@ -41,6 +41,15 @@ impl Op for Copy {
 impl Tensor {
     /// Returns a copy of the elements in fresh, contiguous memory.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2]);
+    /// let y = x.copy()?;
+    /// x.set(0, 9)?;
+    /// assert_eq!(y.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When there is not enough memory.
     #[track_caller]

@@ -71,6 +71,13 @@ declare! {
 impl Tensor {
     /// Returns a tensor that has `value` everywhere.
     ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::full([2, 2], 0.5, DType::F32)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [0.5; 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A value that the dtype does not take, a shape that does not fit in memory.
     #[track_caller]
@@ -79,6 +86,13 @@ impl Tensor {
     }
 
     /// Returns a tensor of zeros.
+    ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::zeros([2, 3], DType::F32)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [0.0; 6]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A shape that does not fit in memory.
@@ -89,6 +103,13 @@ impl Tensor {
 
     /// Returns a tensor of ones.
     ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::ones(3, DType::I64)?;
+    /// assert_eq!(x.to_vec::<i64>()?, [1, 1, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A shape that does not fit in memory.
     #[track_caller]
@@ -97,6 +118,13 @@ impl Tensor {
     }
 
     /// Returns `start, start + step, …` before `end`, in a real dtype.
+    ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::arange(1, 6, 2, DType::I32)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 3, 5]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A step of 0, numbers that are not finite or don't fit in the dtype, bool and complex dtypes.

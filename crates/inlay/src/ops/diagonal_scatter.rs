@@ -139,6 +139,14 @@ impl Tensor {
 
     /// The in-place version of [`Tensor::diagonal_scatter`].
     ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::zeros([2, 2], DType::I32)?;
+    /// x.diagonal_scatter_(&Tensor::from([1, 2]), 0)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 0, 0, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Tensor::diagonal_scatter`]; also memory that is read-only or overlaps
     /// itself. After an error, nothing was written.
@@ -148,6 +156,13 @@ impl Tensor {
     }
 
     /// Returns the diagonal `at` as a view.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+    /// assert_eq!(x.diagonal(1)?.to_vec::<i32>()?, [2, 6]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Fewer than two dimensions, axes that are out of range or the same.

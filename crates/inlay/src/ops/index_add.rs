@@ -27,6 +27,15 @@ fn how(axis: impl Integer) -> Scatter {
 impl Tensor {
     /// Returns a copy in which, along `axis` and for i in order, `x[index[i]] += values[i]`.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 1, 1]);
+    /// let index = Tensor::from([2i64, 0, 2]);
+    /// let y = x.index_add(&index, 0, &Tensor::from([10, 20, 30]))?;
+    /// assert_eq!(y.to_vec::<i32>()?, [21, 1, 41]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Tensor::scatter`].
     #[track_caller]
@@ -35,6 +44,14 @@ impl Tensor {
     }
 
     /// The in-place version of [`Tensor::index_add`].
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 1]);
+    /// x.index_add_(&Tensor::from([0i64, 0]), 0, &Tensor::from([10, 20]))?;
+    /// assert_eq!(x.to_vec::<i32>()?, [31, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::scatter_`].

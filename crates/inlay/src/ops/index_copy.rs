@@ -50,6 +50,14 @@ impl Tensor {
 
     /// The in-place version of [`Tensor::index_copy`].
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// x.index_copy_(&Tensor::from([0i64]), 1, &Tensor::from([[8], [9]]))?;
+    /// assert_eq!(x.to_vec::<i32>()?, [8, 2, 9, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Tensor::scatter_`].
     #[track_caller]

@@ -96,6 +96,14 @@ impl Tensor {
     /// Returns a copy in which the rows along `axis` at the positions of a 1-D index are `value`, a
     /// plain number or a 0-D tensor.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// let y = x.index_fill(&Tensor::from([0i64]), 1, 9)?;
+    /// assert_eq!(y.to_vec::<i32>()?, [9, 2, 9, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range, a value of
     /// another kind or shape.
@@ -111,6 +119,14 @@ impl Tensor {
     }
 
     /// The in-place version of [`Tensor::index_fill`].
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2, 3]);
+    /// x.index_fill_(&Tensor::from([0i64, -1]), 0, 0)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [0, 2, 0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::index_fill`]; also memory that is read-only or overlaps itself.

@@ -76,6 +76,15 @@ impl Tensor {
     /// as many axes as it has. They broadcast together, a mask as the list of its true places. The
     /// values broadcast to the shape of the written part.
     ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::zeros([2, 2], DType::I32)?;
+    /// let (rows, columns) = (Tensor::from([0i64, 1]), Tensor::from([1i64, 1]));
+    /// let y = x.index_put(&[&rows, &columns], &Tensor::from([5, 6]), false)?;
+    /// assert_eq!(y.to_vec::<i32>()?, [0, 5, 0, 6]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Shapes and dtypes that don't fit, indices out of range.
     #[track_caller]
@@ -93,6 +102,14 @@ impl Tensor {
     }
 
     /// The in-place version of [`Tensor::index_put`].
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 1]);
+    /// x.index_put_(&[&Tensor::from([0i64, 0])], &Tensor::from([5, 6]), true)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [12, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::index_put`]; also memory that is read-only or overlaps itself. After

@@ -85,6 +85,13 @@ impl Op for IndexSelect {
 impl Tensor {
     /// Returns the rows along `axis` at the positions of a 1-D index, in its order.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.index_select(&Tensor::from([1i64, 1]), 0)?.to_vec::<i32>()?, [3, 4, 3, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// An index that is not 1-D or not of integers, an axis or an index out of range.
     #[track_caller]

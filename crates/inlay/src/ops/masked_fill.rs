@@ -71,6 +71,14 @@ impl Tensor {
     /// Returns a copy in which the true places of `mask` are `value`, a plain number or a 0-D
     /// tensor.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1.0f32, -2.0, 3.0]);
+    /// let y = x.masked_fill(&x.less_than(0)?, 0)?;
+    /// assert_eq!(y.to_vec::<f32>()?, [1.0, 0.0, 3.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A mask that is not bool or does not broadcast, a value of another kind or shape.
     #[track_caller]
@@ -80,6 +88,14 @@ impl Tensor {
     }
 
     /// The in-place version of [`Tensor::masked_fill`].
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2]);
+    /// x.masked_fill_(&Tensor::from([true, false]), 9)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [9, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::masked_fill`]; also memory that is read-only or overlaps itself.

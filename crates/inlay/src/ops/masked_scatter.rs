@@ -160,6 +160,14 @@ impl Tensor {
 
     /// The in-place version of [`Tensor::masked_scatter`]. Only the mask is broadcast.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2, 3]);
+    /// x.masked_scatter_(&Tensor::from([true, false, true]), &Tensor::from([8, 9]))?;
+    /// assert_eq!(x.to_vec::<i32>()?, [8, 2, 9]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Tensor::masked_scatter`]; also memory that is read-only or overlaps itself.
     /// After an error, nothing was written.

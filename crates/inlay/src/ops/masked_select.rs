@@ -67,6 +67,13 @@ impl Tensor {
     /// Returns the elements at the true places of `mask` as a 1-D tensor in row-major order. The
     /// mask is bool and broadcasts to the shape of this tensor.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2, 3]);
+    /// assert_eq!(x.masked_select(&x.not_equal(2)?)?.to_vec::<i32>()?, [1, 3]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A mask that is not bool or does not broadcast.
     #[track_caller]

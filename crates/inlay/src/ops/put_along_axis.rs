@@ -57,6 +57,14 @@ declare! {
 }
 
 /// How [`Tensor::put_along_axis`] writes.
+///
+/// ```
+/// use inlay::{PutAlongAxis, Reduce};
+///
+/// let assign = PutAlongAxis::assign(0);
+/// let sum = PutAlongAxis::reduce(-1, Reduce::Sum).include_self(true).broadcast(false);
+/// # drop((assign, sum));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct PutAlongAxis {
     axis: i64,
@@ -66,11 +74,28 @@ pub struct PutAlongAxis {
 
 impl PutAlongAxis {
     /// Assigns along `axis`. The last value of a place wins.
+    ///
+    /// ```
+    /// # use inlay::{PutAlongAxis, Tensor};
+    /// let x = Tensor::from([0, 0, 0]);
+    /// let (index, values) = (Tensor::from([2i64, 2]), Tensor::from([5, 6]));
+    /// let y = x.put_along_axis(&index, &values, PutAlongAxis::assign(0))?;
+    /// assert_eq!(y.to_vec::<i32>()?, [0, 0, 6]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn assign(axis: impl Integer) -> Self {
         PutAlongAxis { axis: axis.to_i64(), combine: Combine::Assign, broadcast: true }
     }
 
     /// Sets each place that the index names along `axis` to the reduction of its values.
+    ///
+    /// ```
+    /// # use inlay::{PutAlongAxis, Reduce, Tensor};
+    /// let (x, index, values) = (Tensor::from([1, 1]), Tensor::from([0i64, 0]), Tensor::from([5, 6]));
+    /// let y = x.put_along_axis(&index, &values, PutAlongAxis::reduce(0, Reduce::Sum))?;
+    /// assert_eq!(y.to_vec::<i32>()?, [11, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn reduce(axis: impl Integer, reduce: Reduce) -> Self {
         let combine = Combine::Reduce { reduce, include_self: false };
         PutAlongAxis { combine, ..PutAlongAxis::assign(axis) }
@@ -79,6 +104,14 @@ impl PutAlongAxis {
     /// Sets whether the old value of a place takes part in its reduction. By default it does not,
     /// as in [`Scatter`](crate::Scatter). (In Python the default of `put_along_axis` is True.) An
     /// assignment ignores this.
+    ///
+    /// ```
+    /// # use inlay::{PutAlongAxis, Reduce, Tensor};
+    /// let (x, index, values) = (Tensor::from([1, 1]), Tensor::from([0i64, 0]), Tensor::from([5, 6]));
+    /// let how = PutAlongAxis::reduce(0, Reduce::Sum).include_self(true);
+    /// assert_eq!(x.put_along_axis(&index, &values, how)?.to_vec::<i32>()?, [12, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     #[must_use]
     pub fn include_self(mut self, include: bool) -> Self {
         if let Combine::Reduce { include_self, .. } = &mut self.combine {
@@ -90,6 +123,17 @@ impl PutAlongAxis {
     /// Sets whether index and values broadcast to the tensor's shape on the other axes. By default
     /// they do. Otherwise they may be smaller than the tensor there, and values larger than the
     /// index.
+    ///
+    /// ```
+    /// # use inlay::{PutAlongAxis, Tensor};
+    /// let x = Tensor::from([[1, 1], [1, 1]]);
+    /// let (index, values) = (Tensor::from([[0i64]]), Tensor::from([[5]]));
+    /// let how = PutAlongAxis::assign(1);
+    /// assert_eq!(x.put_along_axis(&index, &values, how)?.to_vec::<i32>()?, [5, 1, 5, 1]);
+    /// let how = how.broadcast(false);
+    /// assert_eq!(x.put_along_axis(&index, &values, how)?.to_vec::<i32>()?, [5, 1, 1, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     #[must_use]
     pub fn broadcast(mut self, broadcast: bool) -> Self {
         self.broadcast = broadcast;
@@ -229,6 +273,15 @@ impl Tensor {
     /// Returns a copy in which `x[i][index[i][j][k]][k] (op)= values[i][j][k]`, for axis 1 and for
     /// j in order. Other axes work likewise.
     ///
+    /// ```
+    /// # use inlay::{PutAlongAxis, Tensor};
+    /// let x = Tensor::from([[0, 0, 0], [0, 0, 0]]);
+    /// let (index, values) = (Tensor::from([[2i64], [0]]), Tensor::from([[7], [8]]));
+    /// let y = x.put_along_axis(&index, &values, PutAlongAxis::assign(1))?;
+    /// assert_eq!(y.to_vec::<i32>()?, [0, 0, 7, 8, 0, 0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis or an index out of range, a reduction that is not
     /// defined for the dtype.
@@ -243,6 +296,14 @@ impl Tensor {
     }
 
     /// The in-place version of [`Tensor::put_along_axis`].
+    ///
+    /// ```
+    /// # use inlay::{PutAlongAxis, Tensor};
+    /// let x = Tensor::from([0, 0]);
+    /// x.put_along_axis_(&Tensor::from([1i64]), &Tensor::from([7]), PutAlongAxis::assign(0))?;
+    /// assert_eq!(x.to_vec::<i32>()?, [0, 7]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::put_along_axis`]; also memory that is read-only or overlaps itself.

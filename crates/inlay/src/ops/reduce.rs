@@ -248,12 +248,21 @@ fn product_gradient(g: &Tensor, x: &Tensor, over: &[bool]) -> Result<Tensor> {
 }
 
 macro_rules! reductions {
-    ($($name:ident, $how:ident, $($doc:literal),+;)*) => {
+    ($($name:ident, $how:ident, $result:literal, $($doc:literal),+;)*) => {
         impl Tensor { $(
             $(#[doc = $doc])+
             ///
             /// Reduces over `axes`, or over all axes for `None`. `keepdim` keeps the reduced axes
             /// with size 1. The order of the steps depends only on the shape.
+            ///
+            /// ```
+            /// # use inlay::Tensor;
+            /// let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+            #[doc = concat!("let result = x.", stringify!($name), "(0, false)?;")]
+            #[doc = concat!("assert_eq!(result.to_vec::<f32>()?, ", $result, ");")]
+            #[doc = concat!("assert_eq!(x.", stringify!($name), "(None, true)?.shape(), [1, 1]);")]
+            /// # Ok::<(), inlay::Error>(())
+            /// ```
             ///
             /// # Errors
             /// An axis that is out of range or named twice, a dtype for which the reduction is not
@@ -267,12 +276,17 @@ macro_rules! reductions {
     };
 }
 reductions!(
-    sum, Sum, "The sum. Integers and bools are summed in 64 bits and wrap. 16-bit floats are",
+    sum, Sum, "[4.0, 6.0]",
+        "The sum. Integers and bools are summed in 64 bits and wrap. 16-bit floats are",
         "summed in 32 bits and rounded once.";
-    mean, Mean, "The mean. The mean of integers does not overflow and is rounded down.";
-    prod, Prod, "The product, in the dtypes of [`Tensor::sum`].";
-    amax, Amax, "The largest element, or NaN if one is NaN. All elements that equal it share its",
+    mean, Mean, "[2.0, 3.0]",
+        "The mean. The mean of integers does not overflow and is rounded down.";
+    prod, Prod, "[3.0, 8.0]",
+        "The product, in the dtypes of [`Tensor::sum`].";
+    amax, Amax, "[3.0, 4.0]",
+        "The largest element, or NaN if one is NaN. All elements that equal it share its",
         "gradient equally.";
-    amin, Amin, "The smallest element, or NaN if one is NaN. All elements that equal it share its",
+    amin, Amin, "[1.0, 2.0]",
+        "The smallest element, or NaN if one is NaN. All elements that equal it share its",
         "gradient equally.";
 );

@@ -94,11 +94,26 @@ pub struct Scatter {
 
 impl Scatter {
     /// Assigns: the last update of a place wins.
+    ///
+    /// ```
+    /// # use inlay::{Scatter, Tensor};
+    /// let (x, index, updates) = (Tensor::from([1, 1]), Tensor::from([0i64, 0]), Tensor::from([5, 6]));
+    /// assert_eq!(x.scatter(&index, &updates, Scatter::overwrite())?.to_vec::<i32>()?, [6, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn overwrite() -> Self {
         Scatter { name: Caller(&SCATTER), axis: 0, combine: Combine::Assign }
     }
 
     /// Sets each place that the index names to the reduction of its updates.
+    ///
+    /// ```
+    /// # use inlay::{Reduce, Scatter, Tensor};
+    /// let (x, index, updates) = (Tensor::from([1, 1]), Tensor::from([0i64, 0]), Tensor::from([5, 6]));
+    /// let sum = Scatter::reduce(Reduce::Sum);
+    /// assert_eq!(x.scatter(&index, &updates, sum)?.to_vec::<i32>()?, [11, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn reduce(reduce: Reduce) -> Self {
         let combine = Combine::Reduce { reduce, include_self: false };
         Scatter { combine, ..Scatter::overwrite() }
@@ -106,6 +121,14 @@ impl Scatter {
 
     /// Sets whether the old value of a place takes part in its reduction. By default it does not.
     /// An assignment ignores this.
+    ///
+    /// ```
+    /// # use inlay::{Reduce, Scatter, Tensor};
+    /// let (x, index, updates) = (Tensor::from([1, 1]), Tensor::from([0i64, 0]), Tensor::from([5, 6]));
+    /// let sum = Scatter::reduce(Reduce::Sum).include_self(true);
+    /// assert_eq!(x.scatter(&index, &updates, sum)?.to_vec::<i32>()?, [12, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     #[must_use]
     pub fn include_self(mut self, include: bool) -> Self {
         if let Combine::Reduce { include_self, .. } = &mut self.combine {
@@ -122,6 +145,15 @@ impl Scatter {
 
     /// Sets the axis along which the index counts. It is 0 by default; negative axes count from the
     /// end.
+    ///
+    /// ```
+    /// # use inlay::{Scatter, Tensor};
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// let (index, updates) = (Tensor::from([1i64]), Tensor::from([[8], [9]]));
+    /// let y = x.scatter(&index, &updates, Scatter::overwrite().axis(-1))?;
+    /// assert_eq!(y.to_vec::<i32>()?, [1, 8, 3, 9]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     #[must_use]
     pub fn axis(mut self, axis: impl Integer) -> Self {
         self.axis = axis.to_i64();
@@ -268,6 +300,14 @@ impl Tensor {
     }
 
     /// The in-place version of [`Tensor::scatter`].
+    ///
+    /// ```
+    /// # use inlay::{Scatter, Tensor};
+    /// let (x, index, updates) = (Tensor::from([1, 1]), Tensor::from([0i64, 0]), Tensor::from([5, 6]));
+    /// x.scatter_(&index, &updates, Scatter::overwrite())?;
+    /// assert_eq!(x.to_vec::<i32>()?, [6, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::scatter`]; also memory that is read-only or overlaps itself. After

@@ -40,6 +40,14 @@ impl Tensor {
     /// Returns a copy in which `x[index[i]] += updates[i]` for every row i of `index`, whose last
     /// axis names a place on the first axes of `x`.
     ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::zeros([2, 2], DType::I32)?;
+    /// let y = x.scatter_nd_add(&Tensor::from([[0i64, 1], [0, 1]]), &Tensor::from([5, 6]))?;
+    /// assert_eq!(y.to_vec::<i32>()?, [0, 11, 0, 0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Shapes and dtypes that don't fit, indices out of range.
     #[track_caller]
@@ -48,6 +56,13 @@ impl Tensor {
     }
 
     /// Returns zeros of `shape` to which [`Tensor::scatter_nd_add`] adds the updates.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let y = Tensor::scatter_nd(&Tensor::from([[1i64], [1]]), &Tensor::from([5, 6]), [3])?;
+    /// assert_eq!(y.to_vec::<i32>()?, [0, 11, 0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::scatter_nd_add`].

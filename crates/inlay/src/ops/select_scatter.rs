@@ -28,6 +28,12 @@ declare! {
 }
 
 /// One position of an axis. The region lacks that axis.
+///
+/// ```
+/// use inlay::SelectScatter;
+///
+/// assert_eq!(SelectScatter::from((1, -1)), SelectScatter { axis: 1, index: -1 });
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SelectScatter {
     /// The axis.
@@ -92,6 +98,14 @@ impl Region for SelectScatter {
 impl Tensor {
     /// Returns a copy in which one position of an axis is `values`, which lacks that axis.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// let y = x.select_scatter(&Tensor::from([8, 9]), (1, 0))?;
+    /// assert_eq!(y.to_vec::<i32>()?, [8, 2, 9, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Shapes and dtypes that don't fit, an axis or a position out of range.
     #[track_caller]
@@ -100,6 +114,14 @@ impl Tensor {
     }
 
     /// The in-place version of [`Tensor::select_scatter`].
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// x.select_scatter_(&Tensor::from([8, 9]), (0, -1))?;
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 2, 8, 9]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::select_scatter`]; also memory that is read-only or overlaps itself.

@@ -277,6 +277,14 @@ impl Tensor {
 
     /// The in-place version of [`Tensor::slice_scatter`].
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([0; 4]);
+    /// x.slice_scatter_(&Tensor::from([1, 2]), (0, 1..3))?;
+    /// assert_eq!(x.to_vec::<i32>()?, [0, 1, 2, 0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Tensor::slice_scatter`]; also memory that is read-only or overlaps itself.
     /// After an error, nothing was written.
@@ -286,6 +294,13 @@ impl Tensor {
     }
 
     /// Returns the slices `at` as a view.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+    /// assert_eq!(x.slice((1, ..-1))?.to_vec::<i32>()?, [1, 2, 4, 5]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// An axis out of range or named twice, a step of 0.

@@ -190,6 +190,13 @@ impl Op for ShrinkTo {
 impl Tensor {
     /// Broadcasts to `shape` by NumPy's rules, as a view in which repeated elements share memory.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2]);
+    /// assert_eq!(x.broadcast_to([2, 2])?.to_vec::<i32>()?, [1, 2, 1, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A shape to which this one does not broadcast.
     #[track_caller]

@@ -112,6 +112,14 @@ impl Tensor {
     /// `index` has the rank of this tensor. With `broadcast` it broadcasts to this tensor's shape
     /// on the other axes, as in NumPy. Without it, it may be smaller there, as in `torch.gather`.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// let y = x.take_along_axis(&Tensor::from([[1i64], [0]]), 1, true)?;
+    /// assert_eq!(y.to_vec::<i32>()?, [2, 3]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// An index whose shape does not fit or that is not of integers, an axis or an index out of
     /// range.

@@ -45,6 +45,11 @@ impl Op for ToDevice {
 impl Tensor {
     /// Returns the device of the elements. A symbolic tensor has no elements; its device is the
     /// CPU.
+    ///
+    /// ```
+    /// # use inlay::{Device, Tensor};
+    /// assert_eq!(Tensor::from([1, 2]).device(), Device::Cpu);
+    /// ```
     #[inline]
     pub fn device(&self) -> Device {
         self.array().buffer.device()
@@ -77,6 +82,12 @@ impl Tensor {
     }
 
     /// Returns the same elements on the CPU; see [`Tensor::to`].
+    ///
+    /// ```
+    /// # use inlay::{Device, Tensor};
+    /// assert_eq!(Tensor::from([1, 2]).cpu()?.device(), Device::Cpu);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::to`].

@@ -68,6 +68,13 @@ impl Op for KeepTriangle {
 impl Tensor {
     /// Returns a copy that is 0 above the diagonal `diagonal` of the last two axes.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.tril(0)?.to_vec::<i32>()?, [1, 0, 3, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Fewer than two dimensions.
     #[track_caller]
@@ -76,6 +83,13 @@ impl Tensor {
     }
 
     /// Returns a copy that is 0 below the diagonal `diagonal` of the last two axes.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.triu(1)?.to_vec::<i32>()?, [0, 2, 0, 0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Fewer than two dimensions.

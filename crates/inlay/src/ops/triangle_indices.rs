@@ -160,6 +160,13 @@ impl Tensor {
 
     /// Like [`Tensor::tril_indices`], but of the entries with `c - r >= offset`.
     ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let places = Tensor::triu_indices(2, 2, 0, DType::I64)?;
+    /// assert_eq!(places.to_vec::<i64>()?, [0, 0, 1, 0, 1, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Tensor::tril_indices`].
     #[track_caller]

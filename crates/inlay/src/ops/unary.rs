@@ -145,6 +145,12 @@ fn real_dtype(dtype: DType) -> DType {
 impl Tensor {
     /// Returns every number with the opposite sign. Integers wrap.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// assert_eq!(Tensor::from([1, -2]).negative()?.to_vec::<i32>()?, [-1, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A bool tensor, because bools have no sign.
     #[track_caller]
@@ -153,6 +159,13 @@ impl Tensor {
     }
 
     /// Returns the complex conjugate. A real tensor is returned unchanged.
+    ///
+    /// ```
+    /// # use inlay::{Complex32, Tensor};
+    /// let x = Tensor::from(Complex32::new(1.0, 2.0));
+    /// assert_eq!(x.conjugate()?.item::<Complex32>()?, Complex32::new(1.0, -2.0));
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// When there is not enough memory.
@@ -165,6 +178,13 @@ impl Tensor {
     }
 
     /// Returns the real part as a view. A real tensor is its own real part.
+    ///
+    /// ```
+    /// # use inlay::{Complex32, Tensor};
+    /// let x = Tensor::from(Complex32::new(1.0, 2.0));
+    /// assert_eq!(x.real()?.item::<f32>()?, 1.0);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// None that input can cause.

@@ -82,6 +82,14 @@ impl Op for Where {
 impl Tensor {
     /// Returns the elements of `x` where this bool tensor is true, else those of `y`.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, -2, 3]);
+    /// let y = x.greater_than(0)?.where_(&x, &Tensor::from(0))?;
+    /// assert_eq!(y.to_vec::<i32>()?, [1, 0, 3]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A condition that is not bool, dtypes that differ, shapes that don't broadcast together.
     #[track_caller]

@@ -117,11 +117,28 @@ impl Tensor {
 
     /// Whether gradients stop here. False if the tensor requires a gradient or was computed from
     /// one that does.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1.0f32]).with_gradient()?;
+    /// assert!(!(&x + 1)?.stop_gradient());
+    /// assert!(x.detach().stop_gradient());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn stop_gradient(&self) -> bool {
         !self.history().is_tracked()
     }
 
     /// Sets whether gradients stop here. A computed tensor that stops them drops its history.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1.0f32]);
+    /// x.set_stop_gradient(false)?;
+    /// assert!(!x.stop_gradient());
+    /// assert!(Tensor::from([1]).set_stop_gradient(false).is_err());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A dtype that is neither float nor complex has no gradient.
@@ -141,6 +158,13 @@ impl Tensor {
 
     /// Returns the same tensor as a leaf that requires a gradient.
     ///
+    /// ```
+    /// # use inlay::{DType, Tensor};
+    /// let x = Tensor::zeros([2, 2], DType::F32)?.with_gradient()?;
+    /// assert!(x.is_leaf() && !x.stop_gradient());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The errors of [`Tensor::set_stop_gradient`].
     pub fn with_gradient(self) -> Result<Self> {
@@ -149,11 +173,28 @@ impl Tensor {
     }
 
     /// Whether the tensor is a leaf: no recorded operation computed it.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1.0f32]).with_gradient()?;
+    /// assert!(x.is_leaf());
+    /// assert!(!(&x + 1)?.is_leaf());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn is_leaf(&self) -> bool {
         self.history().is_leaf()
     }
 
     /// Forgets the collected gradient.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1.0f32]).with_gradient()?;
+    /// x.sum(None, false)?.backward(None, false)?;
+    /// x.clear_grad();
+    /// assert!(x.grad().is_none());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn clear_grad(&self) {
         if let Some(leaf) = self.history().leaf.get() {
             *lock(&leaf.grad) = None;
@@ -161,6 +202,15 @@ impl Tensor {
     }
 
     /// Returns the same elements without their history.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1.0f32]).with_gradient()?;
+    /// let y = x.detach();
+    /// assert!(y.stop_gradient());
+    /// assert_eq!(y.data_ptr(), x.data_ptr());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn detach(&self) -> Tensor {
         match self.symbolic() {
             Some(symbolic) => Tensor::of_value(symbolic.view(), History::default()),
@@ -178,6 +228,15 @@ impl Tensor {
     /// y.retain_grads()?;
     /// y.multiply(&y)?.sum(None, false)?.backward(None, false)?;
     /// assert_eq!(y.grad().expect("it was retained").to_vec::<f32>()?, [2.0, 8.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1.0f32]).with_gradient()?;
+    /// x.register_hook(|grad| grad.multiply(10).map(Some))?;
+    /// x.sum(None, false)?.backward(None, false)?;
+    /// assert_eq!(x.grad().expect("it was collected").item::<f32>()?, 10.0);
     /// # Ok::<(), inlay::Error>(())
     /// ```
     ///

@@ -3,6 +3,7 @@
 
 mod cases;
 mod data;
+mod documentation;
 mod examples;
 #[cfg(feature = "gpu")]
 mod gpu;

@@ -27,12 +27,22 @@ impl From<DType> for DLDataType {
 
 impl DLDataType {
     /// The dtype with the same meaning, if there is one.
+    ///
+    /// ```
+    /// # use inlay::{DType, interop::dlpack::DLDataType};
+    /// assert_eq!(DLDataType::from(DType::BF16).dtype(), Some(DType::BF16));
+    /// ```
     pub fn dtype(self) -> Option<DType> {
         DType::ALL.into_iter().find(|&dtype| DLDataType::from(dtype) == self)
     }
 
     /// The name for error messages, such as `8-bit float`. A type without a name is given by its
     /// code.
+    ///
+    /// ```
+    /// # use inlay::{DType, interop::dlpack::DLDataType};
+    /// assert!(DLDataType::from(DType::F32).describe().contains("float"));
+    /// ```
     pub fn describe(self) -> String {
         let DLDataType { code, bits, lanes } = self;
         let kind = match code {

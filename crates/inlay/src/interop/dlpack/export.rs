@@ -17,6 +17,16 @@ struct Exported<F> {
 }
 
 /// Whether [`Tensor::to_dlpack`] shares memory or copies it.
+///
+/// ```
+/// use inlay::Tensor;
+/// use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+///
+/// let x = Tensor::from([1, 2]);
+/// let copied = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Always)?.into_tensor()?;
+/// assert_ne!(copied.data_ptr(), x.data_ptr());
+/// # Ok::<(), inlay::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copy {
     /// Share the memory, or fail.
@@ -32,6 +42,15 @@ impl Tensor {
     ///
     /// Fails if it may not copy and DLPack can't describe the tensor: an address or a stride is not
     /// a multiple of the element size, or the memory is read-only and the struct is that of 0.x.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+    /// let x = Tensor::from([1, 2]);
+    /// let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
+    /// assert_eq!(managed.into_tensor()?.data_ptr(), x.data_ptr());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn to_dlpack<F: Form>(&self, copy: Copy) -> Result<Managed<F>> {
         self.expect_elements("to_dlpack")?;
         self.expect_cpu("to_dlpack")?;

@@ -14,12 +14,31 @@ impl<F: Form> Managed<F> {
     ///
     /// Fails, and calls the deleter, if the memory is not on the CPU or the element type is not
     /// supported.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+    /// let x = Tensor::from([1, 2]);
+    /// let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
+    /// assert_eq!(managed.into_tensor()?.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn into_tensor(self) -> Result<Tensor> {
         self.into_tensor_with(|managed| Box::new(managed))
     }
 
     /// Like [`Managed::into_tensor`]. `keep` wraps the owner of the memory, for deleters that need
     /// a lock when they are called.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+    /// let x = Tensor::from([1, 2]);
+    /// let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
+    /// let again = managed.into_tensor_with(|managed| Box::new(managed))?;
+    /// assert_eq!(again.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn into_tensor_with(
         self,
         keep: impl FnOnce(Self) -> Box<dyn Any + Send + Sync>,
@@ -53,6 +72,15 @@ impl<F: Form> Managed<F> {
     }
 
     /// The dtype of the elements, if it is supported.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+    /// let x = Tensor::from([1, 2]);
+    /// let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
+    /// assert_eq!(managed.dtype(), Some(x.dtype()));
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn dtype(&self) -> Option<DType> {
         self.form().tensor().dtype.dtype()
     }
@@ -104,6 +132,10 @@ fn refused(arg: &'static str, got: String, expected: &str) -> Error {
 }
 
 /// Returns the name of a kind of device for error messages.
+///
+/// ```
+/// assert_eq!(inlay::interop::dlpack::describe_device(2), "CUDA");
+/// ```
 pub fn describe_device(device_type: i32) -> String {
     let name = match device_type {
         CPU => "the CPU",

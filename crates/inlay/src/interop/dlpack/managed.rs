@@ -109,6 +109,17 @@ impl sealed::Form for DLManagedTensorVersioned {
 }
 
 /// A managed tensor that we own. Dropping it calls its deleter.
+///
+/// ```
+/// use inlay::Tensor;
+/// use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+///
+/// let x = Tensor::from([1, 2]);
+/// let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
+/// // Dropping it calls its deleter.
+/// drop(managed);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 pub struct Managed<F: Form>(NonNull<F>);
 
 // SAFETY: the struct is only read, and the caller of `from_raw` guarantees that its deleter may be
@@ -120,6 +131,18 @@ unsafe impl<F: Form> Sync for Managed<F> {}
 impl<F: Form> Managed<F> {
     /// Takes ownership of a managed tensor from its exporter.
     ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+    /// let x = Tensor::from([1, 2]);
+    /// let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
+    /// let raw = managed.into_raw();
+    /// // SAFETY: the pointer was just given up, so no other code deletes it.
+    /// let managed = unsafe { inlay::interop::dlpack::Managed::from_raw(raw) };
+    /// assert_eq!(managed.into_tensor()?.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
     /// # Safety
     /// `ptr` points to a managed tensor that follows the DLPack header. No other code deletes it,
     /// and its deleter may be called from any thread.
@@ -128,6 +151,18 @@ impl<F: Form> Managed<F> {
     }
 
     /// Gives up ownership. The caller must make sure that the deleter is called.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+    /// let x = Tensor::from([1, 2]);
+    /// let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
+    /// let raw = managed.into_raw();
+    /// // SAFETY: the pointer was just given up, so no other code deletes it.
+    /// let managed = unsafe { inlay::interop::dlpack::Managed::from_raw(raw) };
+    /// assert!(!managed.is_read_only());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn into_raw(self) -> NonNull<F> {
         ManuallyDrop::new(self).0
     }
@@ -139,6 +174,15 @@ impl<F: Form> Managed<F> {
     }
 
     /// Whether the memory is read-only.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+    /// let x = Tensor::from([1, 2]);
+    /// let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
+    /// assert!(!managed.is_read_only());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn is_read_only(&self) -> bool {
         self.form().flags() & READ_ONLY != 0
     }

@@ -26,6 +26,17 @@ declare! {
 }
 
 /// One part of an index expression.
+///
+/// ```
+/// use inlay::{Item, Tensor};
+///
+/// let x = Tensor::from([[1, 2], [3, 4]]);
+/// let last = x.index(&[Item::Ellipsis, Item::At(-1)])?;
+/// assert_eq!(last.to_vec::<i32>()?, [2, 4]);
+/// // `Tensor::i` makes items of integers, ranges and lists.
+/// assert_eq!(x.i((.., -1))?.to_vec::<i32>()?, [2, 4]);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum Item {
     /// One position of an axis. The axis is dropped.
@@ -91,6 +102,14 @@ impl Tensor {
 
     /// Writes `value` to the part that `items` select. The value broadcasts to the shape of
     /// `self.index(items)`. If an element is selected several times, the last value wins.
+    ///
+    /// ```
+    /// # use inlay::{Item, Tensor};
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// x.assign(&[Item::Ellipsis, Item::At(0)], &Tensor::from(9))?;
+    /// assert_eq!(x.to_vec::<i32>()?, [9, 2, 9, 4]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The errors of [`Tensor::index`]; also dtypes that differ, a value that does not broadcast,
