@@ -253,3 +253,9 @@ def test_the_environment_sets_threads_and_cache() -> None:
     command = [sys.executable, "-c", program]
     result = subprocess.run(command, env=settings, capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["3", "4096"]
+
+
+def test_a_lack_of_memory_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError, match=f"could not allocate {4 << 45} bytes") as raised:
+        inlay.zeros([1 << 45])
+    assert isinstance(raised.value, inlay.InlayMemoryError)
