@@ -299,6 +299,48 @@ def test_without_a_driver_the_error_says_what_to_install() -> None:
     assert all(line.startswith("no GPU: ") and "mesa-vulkan-drivers" in line for line in lines)
 
 
+def test_a_name_that_no_device_has_is_named_with_the_devices() -> None:
+    name = inlay.devices()[1]["name"]
+    ran = in_a_process(
+        """
+        import inlay
+        assert len(inlay.devices()) == 1
+        try:
+            inlay.set_device("gpu")
+        except RuntimeError as error:
+            print(error)
+        """,
+        INLAY_GPU_NAME="no such card",
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "INLAY_GPU_NAME" in ran.stdout
+    assert "no such card" in ran.stdout
+    assert name in ran.stdout
+
+
+def test_a_tensor_past_the_limit_of_the_device_names_the_limit() -> None:
+    limit = inlay.devices()[1]["max_buffer"]
+    size = limit // 4 + 1
+    with pytest.raises(MemoryError, match=rf"{4 * size} bytes.* limit is {limit} bytes"):
+        inlay.zeros([size], device="gpu")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Mesa's layer is on Linux only")
+def test_looking_for_devices_writes_nothing_to_stderr() -> None:
+    code = """
+        import os, inlay
+        before = dict(os.environ)
+        assert len(inlay.devices()) > 1
+        inlay.zeros([2], device="gpu")
+        assert dict(os.environ) == before
+        """
+    hidden = ("XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY")
+    found = {name: value for name, value in os.environ.items() if name not in hidden}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    ran = subprocess.run(command, env=found, capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 def test_a_fork_has_no_gpu_and_says_so() -> None:
     ran = in_a_process(

@@ -119,11 +119,7 @@ def test_hooks_of_computed_tensors_replace_the_gradient() -> None:
 
 
 def test_hooks_that_fail() -> None:
-    def fail(_: Any) -> None:
-        raise KeyError("no such thing")
-
     hooks = {
-        "no such thing": fail,
         "not a Tensor": lambda g: 3.0,
         "shape": lambda g: inlay.zeros([3], dtype="float64"),
         "float32": lambda g: g.cast("float32"),
@@ -136,7 +132,33 @@ def test_hooks_that_fail() -> None:
         assert x.grad is None
         assert inlay.is_grad_enabled()
     with pytest.raises(ValueError, match="register_hook"):
-        inlay.to_tensor([1.0]).register_hook(fail)
+        inlay.to_tensor([1.0]).register_hook(lambda g: None)
+    with pytest.raises(TypeError, match="register_hook: hook is a int, expected a callable"):
+        leaf([1.0]).register_hook(3)
+
+
+class OwnError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    "error", [OwnError("a", 1), KeyError("b"), KeyboardInterrupt(), SystemExit(3)]
+)
+def test_what_a_hook_raises_is_what_backward_raises(error: BaseException) -> None:
+    def fail(_: inlay.Tensor) -> None:
+        raise error
+
+    for of in (lambda x: x, lambda x: x * 2):
+        x = leaf([1.0, 2.0])
+        y = of(x)
+        y.register_hook(fail)
+        for backward in (lambda y: y.sum().backward(), lambda y, x=x: inlay.grad(y.sum(), x)):
+            with pytest.raises(type(error)) as raised:
+                backward(y)
+            assert raised.value is error
+            assert [entry.name for entry in raised.traceback][-1] == "fail"
+        assert x.grad is None
+        assert inlay.is_grad_enabled()
 
 
 def test_hooks_may_run_backward_themselves() -> None:

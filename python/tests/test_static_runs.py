@@ -48,7 +48,6 @@ def test_errors_when_run_have_name_and_line_and_change_nothing() -> None:
     [
         ({"x": None}, r'feed "x" is missing, expected float32 \[\?, \?\]'),
         ({"z": np.zeros(1)}, r'feed "z" is not among the program\'s inputs \["index"'),
-        ({"x": np.zeros((5, 5))}, r'feed "x" is float64 \[5, 5\], expected float32 \[\?, \?\]'),
         ({"x": np.zeros(5, "f4")}, r'feed "x" is float32 \[5\], expected float32 \[\?, \?\]'),
     ],
 )
@@ -57,6 +56,13 @@ def test_wrong_feeds_are_named(change: dict[str, Any], text: str) -> None:
     feed = {name: value for name, value in {**feeds(), **change}.items() if value is not None}
     with pytest.raises(ValueError, match=text):
         static.Executor().run(program, feed, [y])
+
+
+def test_a_feed_of_another_dtype_is_a_type_error() -> None:
+    program, y = chain()
+    text = 'run: feed "x" has dtype float64, expected float32'
+    with pytest.raises(inlay.InlayTypeError, match=text):
+        static.Executor().run(program, {**feeds(), "x": np.zeros((5, 5))}, [y])
 
 
 def test_values_are_not_there_when_built() -> None:
@@ -153,7 +159,5 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
         path.write_bytes(whole[:cut])
         with pytest.raises(ValueError, match="load: "):
             static.load(str(path))
-    with pytest.raises(ValueError, match="load: "):
-        static.load(str(tmp_path / "nothing"))
     with pytest.raises(ValueError, match="no outputs"):
         static.save(static.Program(), str(path))

@@ -278,3 +278,9 @@ print(inlay.get_num_threads() >= 1, inlay.memory_stats()["limit"])
     assert second == f"{expected}{default}"
     assert values == f"True {default}"
     assert result.stderr == ""
+
+
+def test_a_lack_of_memory_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError, match=f"could not allocate {4 << 45} bytes") as raised:
+        inlay.zeros([1 << 45])
+    assert isinstance(raised.value, inlay.InlayMemoryError)

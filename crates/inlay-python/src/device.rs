@@ -16,7 +16,44 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gpu_memory_stats, module)?)
 }
 
-/// Converts the name of a device.
+/// What decides about Mesa's Vulkan layer that asks the display server which device to prefer: the
+/// addresses of display servers, a choice by the user, and the switch of the layer.
+const DISPLAYS: [&str; 3] = ["XDG_RUNTIME_DIR", "DISPLAY", "MESA_VK_DEVICE_SELECT"];
+const LAYER_OFF: &str = "NODEVICE_SELECT";
+
+/// Calls `work`, which looks for devices, with the GIL released.
+///
+/// On a system without a display server, Mesa's layer has nothing to ask, and a library that it
+/// uses writes an error to stderr. The layer is off during the search then. The layer can be turned
+/// off only by a variable of the environment, which is set here, where Python code could set it.
+fn search<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {
+    let os = py.import("os")?;
+    let environ = os.getattr("environ")?;
+    let mut quiet = cfg!(target_os = "linux") && !environ.contains(LAYER_OFF)?;
+    for name in DISPLAYS {
+        quiet &= !environ.contains(name)?;
+    }
+    if quiet {
+        os.call_method1("putenv", (LAYER_OFF, "1"))?;
+    }
+    let result = detached(py, work);
+    if quiet {
+        os.call_method1("unsetenv", (LAYER_OFF,))?;
+    }
+    Ok(result)
+}
+
+/// Opens the GPU if no GPU is open yet.
+fn open_gpu(py: Python<'_>) -> PyResult<()> {
+    #[cfg(feature = "gpu")]
+    if inlay::gpu_memory_stats().is_some() {
+        return Ok(());
+    }
+    let opened = search(py, || inlay::with_device(Device::Gpu, || ()))?;
+    opened.map_err(|error| raise(py, &error))
+}
+
+/// Converts the name of a device. A GPU is opened.
 pub(crate) fn parse(op: &str, device: &Bound<'_, PyAny>) -> PyResult<Device> {
     let Ok(name) = device.cast::<PyString>() else {
         let got = type_name(device);
@@ -24,10 +61,14 @@ pub(crate) fn parse(op: &str, device: &Bound<'_, PyAny>) -> PyResult<Device> {
         return Err(Class::Type.error(device.py(), text));
     };
     let name = name.to_string_lossy();
-    name.parse().map_err(|_| {
+    let found = name.parse().map_err(|_| {
         let text = format!("{op}: device is '{name}', expected 'cpu' or 'gpu'");
         Class::Value.error(device.py(), text)
-    })
+    })?;
+    if found == Device::Gpu {
+        open_gpu(device.py())?;
+    }
+    Ok(found)
 }
 
 /// Sets the device of new tensors for calls without ``device=``: ``'cpu'`` or ``'gpu'``.
@@ -68,7 +109,7 @@ fn get_device() -> &'static str {
 #[pyfunction]
 fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
-    for found in detached(py, inlay::devices) {
+    for found in search(py, inlay::devices)? {
         let dict = PyDict::new(py);
         dict.set_item("device", found.device.name())?;
         dict.set_item("name", found.name)?;

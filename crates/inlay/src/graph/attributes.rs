@@ -19,8 +19,8 @@ enum Value<'t> {
     Struct(Vec<(&'t str, Value<'t>)>),
 }
 
-/// Fields that tell only how errors name the operation and its arguments.
-const NAMES: [&str; 2] = ["name", "arg"];
+/// Fields that the name of the operation tells, or that only errors need.
+const HIDDEN: [&str; 5] = ["name", "arg", "how", "triangle", "open"];
 
 /// Returns the attributes of an operation, such as `axis=0, reduce='sum'`.
 pub(super) fn attributes(op: &AnyOp) -> String {
@@ -33,6 +33,9 @@ pub(super) fn attributes(op: &AnyOp) -> String {
     {
         value = items.remove(0);
     }
+    if let Value::Struct(fields) = &mut value {
+        mark_open_size(fields);
+    }
     match &value {
         Value::Word(_) => String::new(),
         Value::Struct(fields) => keywords(fields),
@@ -40,8 +43,23 @@ pub(super) fn attributes(op: &AnyOp) -> String {
     }
 }
 
+/// The size of a shape that follows from the others is written as -1.
+fn mark_open_size(fields: &mut [(&str, Value<'_>)]) {
+    let open = fields.iter().find_map(|(field, value)| match (*field, value) {
+        ("open", value) => written(value).parse::<usize>().ok(),
+        _ => None,
+    });
+    for (field, value) in fields {
+        if let ("shape", Value::List { items, .. }) = (*field, value)
+            && let Some(size) = open.and_then(|open| items.get_mut(open))
+        {
+            *size = Value::Word("-1");
+        }
+    }
+}
+
 fn keywords(fields: &[(&str, Value<'_>)]) -> String {
-    let shown = fields.iter().filter(|(field, _)| !NAMES.contains(field));
+    let shown = fields.iter().filter(|(field, _)| !HIDDEN.contains(field));
     let keyword = |(field, value): &(&str, Value<'_>)| match value {
         Value::Struct(inner) => keywords(inner),
         Value::Word("Assign") => "overwrite=True".into(),
@@ -166,9 +184,10 @@ mod tests {
             ", [..., -1, None])",
             ", [1::2])",
             ", dtype='float64')",
-            ", how='sum', axes=[1], keepdim=True)",
+            ", axes=[1], keepdim=True)",
+            ", shape=[-1, 1])",
             ", perm=[1, 0])",
-            "add(%5, %5)",
+            "add(%4, %4)",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
