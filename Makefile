@@ -13,7 +13,11 @@ BASE_WHEEL ?=
 NEW_WHEEL ?=
 BASE_DIST = $(BENCH)/dist/$(shell git rev-parse --verify --short=12 '$(BASE)^{commit}')
 
+comma := ,
+space := $(subst ,, )
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.wgsl' -o -name Cargo.toml)
+# Everything that is optional.
+FEATURES := $(subst $(space),$(comma),$(addprefix inlay-tensor/,gpu serde ndarray safetensors candle))
 # Files that a macro names as modules. `cargo fmt` does not see them.
 IN_MACROS := --edition 2024 $(wildcard crates/inlay/src/ops/*.rs)
 PACKAGE := $(shell find python/inlay -name '*.py' -o -name '*.pyi' -o -name py.typed)
@@ -43,7 +47,8 @@ demo: $(VENV)/.inlay $(VENV)/.demo ## Show every operation on small tensors, in 
 test: test-rust test-python ## Run all tests but those against PyTorch, Paddle and JAX
 
 test-rust: driver ## Run the Rust tests, with the GPU tests
-	cargo test --features inlay-tensor/gpu
+	cargo test --features $(FEATURES)
+	cargo test --package inlay-tensor --test it no_gpu
 
 test-python: $(VENV)/.inlay driver ## Run the Python tests
 	$(BIN)/python -m pytest --quiet --maxfail 50 python/tests --ignore python/tests/peers
@@ -73,7 +78,7 @@ sweep: ## Measure both strategies around each tuning threshold; ONLY=dense for a
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	cargo fmt --all --check
 	rustfmt --check $(IN_MACROS)
-	cargo clippy --workspace --all-targets --features inlay-tensor/gpu,inlay-python/gpu -- -D warnings
+	cargo clippy --workspace --all-targets --features $(FEATURES),inlay-python/gpu -- -D warnings
 	cargo clippy -p inlay-tensor --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

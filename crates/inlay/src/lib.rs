@@ -82,9 +82,8 @@ pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, Written, jit};
 pub use half::{bf16, f16};
 pub use indexing::IntoItems;
 pub use inlay_core::{
-    Cause, DType, Dim, Dims, Error, ErrorKind, Integer, IntoEnd, Kind, Layout, Meta, Reduce, Result,
-    ShapeText,
-    Slice, Symbol,
+    Cause, DType, Dim, Dims, Error, ErrorKind, Integer, IntoEnd, Kind, Layout, Meta, Reduce,
+    Result, ShapeText, Slice, Symbol,
 };
 pub use inlay_cpu::memory::{
     Stats as MemoryStats, empty_cache, set_cache_limit, stats as memory_stats,

@@ -25,7 +25,9 @@ pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Option<Src<'_>>, b: Src<'_>) 
         Arithmetic::Multiply => dispatch!(wrapping dtype, T => update(dst, a, b, |a: T, b: T| {
             T::narrow(T::acc_mul(a.widen(), b.widen()))
         })),
-        Arithmetic::Subtract => dispatch!(wrapping dtype, T => update(dst, a, b, <T as Number>::sub)),
+        Arithmetic::Subtract => {
+            dispatch!(wrapping dtype, T => update(dst, a, b, <T as Number>::sub))
+        }
         Arithmetic::Divide => dispatch!(field dtype, T => update(dst, a, b, <T as Field>::div),
             else unreachable!("inference casts {dtype} before it divides")),
     }

@@ -59,6 +59,11 @@ fn is_buffer(object: &Bound<'_, PyAny>) -> bool {
 }
 
 impl<'py> Call<'py> {
+    /// Whether an object is an array of another library.
+    pub(crate) fn is_foreign(object: &Bound<'py, PyAny>) -> bool {
+        Protocol::of(object).is_some()
+    }
+
     /// Converts an array of another library, in shared memory if its protocol permits.
     pub(super) fn foreign(
         &self,

@@ -55,8 +55,7 @@ pub(crate) fn is_operand(object: &Bound<'_, PyAny>) -> bool {
     let (py, class) = (object.py(), object.get_type());
     // An error counts as a missing attribute: it is raised by code of a strange metaclass.
     let has = |name| class.hasattr(name).unwrap_or(false);
-    !has(intern!(py, "__array_ufunc__"))
-        && (has(intern!(py, "__dlpack__")) || has(intern!(py, "__array__")))
+    !has(intern!(py, "__array_ufunc__")) && Call::is_foreign(object)
 }
 
 /// Applies `make`. If one operand is a number or a list of them and the other is a tensor or array,
