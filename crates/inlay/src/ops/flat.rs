@@ -34,9 +34,22 @@ impl CheckedIndex {
 
 /// The names of the first indices of an expression. Further ones are called `index`.
 static NUMBERED: [&str; 16] = [
-    "indices[0]", "indices[1]", "indices[2]", "indices[3]", "indices[4]", "indices[5]",
-    "indices[6]", "indices[7]", "indices[8]", "indices[9]", "indices[10]", "indices[11]",
-    "indices[12]", "indices[13]", "indices[14]", "indices[15]",
+    "indices[0]",
+    "indices[1]",
+    "indices[2]",
+    "indices[3]",
+    "indices[4]",
+    "indices[5]",
+    "indices[6]",
+    "indices[7]",
+    "indices[8]",
+    "indices[9]",
+    "indices[10]",
+    "indices[11]",
+    "indices[12]",
+    "indices[13]",
+    "indices[14]",
+    "indices[15]",
 ];
 
 impl Op for CheckedIndex {
@@ -135,8 +148,7 @@ impl Flat {
     /// Reads the places.
     pub(super) fn read(&self, operation: &'static Operation, x: &Tensor) -> Result<Tensor> {
         let view = self.view(x)?;
-        let select =
-            IndexSelect { name: Caller(operation), axis: self.parts.merged.start as i64 };
+        let select = IndexSelect { name: Caller(operation), axis: self.parts.merged.start as i64 };
         let rows = apply(select, &[&self.rows(&view)?, &self.index])?;
         rows.shaped(&self.shape_in(&view))
     }
