@@ -215,6 +215,7 @@ fn parts(
             }
             Piece::Plain(Plain::At(index)) => {
                 let index = Tensor::scalar(op, "index", *index, DType::I64)?;
+                let index = index.beside(op, "index", x, "x")?;
                 Some(checked_index(operation, None, &index, axis, dims[axis])?)
             }
             Piece::Plain(Plain::Slice(slice)) => {
