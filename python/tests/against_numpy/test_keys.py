@@ -205,6 +205,17 @@ def test_a_failed_write_changes_nothing(key) -> None:
     assert tensor.sum().item() == 0
 
 
+def test_a_write_that_cannot_be_recorded_names_the_operation() -> None:
+    leaf = inlay.to_tensor([[1.0, 2.0]], stop_gradient=False)
+    with pytest.raises(RuntimeError, match="index_put: x is a leaf"):
+        leaf.index_put_(([0], [1]), 5.0)
+    with pytest.raises(RuntimeError, match="setitem: x is a leaf"):
+        leaf[[0], [1]] = 5.0
+    with pytest.raises(RuntimeError, match="index_put: x is a view"):
+        (leaf * 1)[:1].index_put_(([0], [1]), 5.0)
+    assert leaf.tolist() == [[1.0, 2.0]]
+
+
 def test_choices_where_numpy_and_pytorch_differ() -> None:
     x = np.arange(24).reshape(2, 3, 4)
     tensor, index = inlay.to_tensor(x), np.array([0, 1])

@@ -1,7 +1,7 @@
 //! Reads and writes at the places of an index expression with tensors, as a move of rows: some axes
 //! are merged into one, and the tensors are combined into one index on that axis.
 
-use inlay_core::{DType, Dim, Dims, Meta, Reduce, Result};
+use inlay_core::{DType, Dim, Dims, Error, Meta, Reduce, Result};
 use serde::{Deserialize, Serialize};
 use smallvec::smallvec;
 
@@ -174,6 +174,7 @@ impl Flat {
         value: &Tensor,
         how: Scatter,
     ) -> Result<()> {
+        expect_recordable(operation.name, x, value)?;
         let view = self.view(x)?;
         let updates = self.updates(operation, &view, value)?;
         let (rows, how) = (self.rows(&view)?, self.how(operation, how));
@@ -212,6 +213,22 @@ impl Flat {
     ) -> Result<Tensor> {
         let value = value.stretched_as(operation, &self.shape_in(view))?;
         value.merged(self.parts.merged.start, self.parts.positions.rank())
+    }
+}
+
+/// Fails if a write of `value` into `x` can't be recorded. The recorded write is an assignment, whose
+/// own error would name that.
+fn expect_recordable(op: &'static str, x: &Tensor, value: &Tensor) -> Result<()> {
+    let (history, arg) = (x.history(), "x");
+    if !x.records_with(value) {
+        return Ok(());
+    }
+    if history.view().is_some() && !x.is_symbolic() {
+        return Err(Error::InPlaceView { op, arg });
+    }
+    match history.is_leaf() && history.is_tracked() {
+        true => Err(Error::InPlaceLeaf { op, arg }),
+        false => Ok(()),
     }
 }
 

@@ -42,15 +42,18 @@ def test_among_equal_zeros_the_first_stays_in_both(reduce) -> None:
         assert math.copysign(1, ours.item()) == math.copysign(1, first)
 
 
-def test_x_is_not_stretched_to_the_mask() -> None:
-    # Paddle broadcasts x to a larger mask, like PyTorch.
+def test_x_is_stretched_to_the_mask_in_masked_scatter_only() -> None:
+    # Paddle broadcasts x to a larger mask, like PyTorch. By choice, masked_fill and masked_select
+    # broadcast only the mask.
     x, mask, source = paddle.zeros([3]), paddle.ones([2, 3], "bool"), paddle.arange(6.0)
     assert paddle.masked_scatter(x, mask, source).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert paddle.masked_fill(x, mask, 1.0).tolist() == [[1] * 3] * 2
     assert paddle.masked_select(x, mask).tolist() == [0] * 6
     ours, our_mask, our_source = shared(x, mask, source)
+    expected = [[0, 1, 2], [3, 4, 5]]
+    assert inlay.masked_scatter(ours, our_mask, our_source).tolist() == expected
     for call in (
-        lambda: inlay.masked_scatter(ours, our_mask, our_source),
+        lambda: inlay.masked_scatter_(ours, our_mask, our_source),
         lambda: inlay.masked_fill(ours, our_mask, 1.0),
         lambda: inlay.masked_select(ours, our_mask),
     ):

@@ -14,18 +14,20 @@ import inlay
 from .support import UNSIGNED, t, to_torch, torch_dtype
 
 
-def test_x_is_not_stretched_to_the_mask() -> None:
-    # By choice: PyTorch broadcasts x to a larger mask, and the result has the mask's shape. In
-    # place this is an error. In Inlay only the mask is broadcast.
+def test_x_is_stretched_to_the_mask_in_masked_scatter_only() -> None:
+    # As in PyTorch, masked_scatter broadcasts x to a larger mask, but not in place. By choice, in
+    # masked_fill and masked_select only the mask is broadcast.
     x, mask, source = torch.zeros(3), torch.ones(2, 3, dtype=torch.bool), torch.arange(6.0)
-    assert torch.masked_scatter(x, mask, source).tolist() == [[0, 1, 2], [3, 4, 5]]
+    expected = torch.masked_scatter(x, mask, source).tolist()
+    assert expected == [[0, 1, 2], [3, 4, 5]]
     assert torch.masked_fill(x, mask, 1).tolist() == [[1] * 3] * 2
     assert torch.masked_select(x, mask).tolist() == [0] * 6
     with pytest.raises(RuntimeError, match="expand"):
         x.masked_scatter_(mask, source)
     x, mask, source = map(inlay.from_dlpack, (x, mask, source))
+    assert inlay.masked_scatter(x, mask, source).tolist() == expected
     for call in (
-        lambda: inlay.masked_scatter(x, mask, source),
+        lambda: inlay.masked_scatter_(x, mask, source),
         lambda: inlay.masked_fill(x, mask, 1.0),
         lambda: inlay.masked_select(x, mask),
     ):

@@ -27,7 +27,11 @@ const MOST_ITEMS: usize = 128;
 
 impl Basic {
     /// Replaces the ellipsis by whole axes. Without an ellipsis, the whole axes are appended.
-    pub(in crate::ops) fn expand(&self, op: &'static str, rank: usize) -> Result<SmallVec<[Plain; 6]>> {
+    pub(in crate::ops) fn expand(
+        &self,
+        op: &'static str,
+        rank: usize,
+    ) -> Result<SmallVec<[Plain; 6]>> {
         let used = self.0.iter().filter(|item| matches!(item, Plain::At(_) | Plain::Slice(_)));
         let used = used.count();
         if self.0.len() > MOST_ITEMS {

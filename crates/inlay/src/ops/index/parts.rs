@@ -195,8 +195,7 @@ fn parts(
     let several = range.iter().filter(|piece| piece.is_tensor()).count() > 1;
     // The positions of `gather_nd` and its kin are columns of one index, which have no numbers.
     let lists = |argument: &Argument| argument.kind == ArgumentKind::Indices;
-    let numbered = several
-        && (operation.body.is_none() || operation.arguments.iter().any(lists));
+    let numbered = several && (operation.body.is_none() || operation.arguments.iter().any(lists));
     let mut parts = Vec::with_capacity(range.len());
     let (mut axis, mut kept) = (start, 0);
     for piece in range {
@@ -216,6 +215,7 @@ fn parts(
             }
             Piece::Plain(Plain::At(index)) => {
                 let index = Tensor::number(op, "index", *index, DType::I64)?;
+                let index = index.beside(op, "index", x, "x")?;
                 Some(checked_index(operation, None, &index, axis, dims[axis])?)
             }
             Piece::Plain(Plain::Slice(slice)) => {
@@ -242,12 +242,7 @@ fn parts(
 
 /// Combines the positions of `parts`, which are in the order in which their axes are merged. In the
 /// shape of the result, the common axes of the tensors are among the kept axes of the range.
-fn positions(
-    op: &'static str,
-    x: &Tensor,
-    range: &[Piece<'_>],
-    parts: &[Part],
-) -> Result<Tensor> {
+fn positions(op: &'static str, x: &Tensor, range: &[Piece<'_>], parts: &[Part]) -> Result<Tensor> {
     let dims = x.dims();
     let kept = range.iter().filter(|piece| piece.is_kept()).count();
     let before = match is_separated(range) {

@@ -1,6 +1,7 @@
 //! Compares every kernel bit by bit with a naive implementation, for random ranks, dtypes, strides
 //! and thread counts.
 
+mod keys;
 mod large;
 mod ways;
 
