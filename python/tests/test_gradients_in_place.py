@@ -22,6 +22,10 @@ IN_PLACE: dict[str, tuple[str, Function]] = {
     "index_put_": ("index_put|setitem", lambda x: x.index_put_([[0]], np.ones(1))),
     "put_along_axis_": ("put_along_axis", lambda x: x.put_along_axis_([0], np.ones(1), 0)),
     "select_scatter_": ("select_scatter", lambda x: x.select_scatter_(np.array(1.0), 0, 0)),
+    "+=": ("add", lambda x: operator.iadd(x, 1.0)),
+    "-=": ("subtract", lambda x: operator.isub(x, 1.0)),
+    "*=": ("multiply", lambda x: operator.imul(x, 2.0)),
+    "/=": ("divide", lambda x: operator.itruediv(x, 2.0)),
 }
 each_in_place = pytest.mark.parametrize(("name", "write"), IN_PLACE.values(), ids=IN_PLACE.keys())
 

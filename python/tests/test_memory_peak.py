@@ -84,6 +84,13 @@ def test_the_measure_sees_a_workspace() -> None:
     assert workspace(HALVES, "x.scatter(i, u, overwrite=False)") >= 8 * ROWS
 
 
+@pytest.mark.parametrize("name", ["__iadd__", "__isub__", "__imul__", "__itruediv__"])
+def test_arithmetic_in_place_makes_no_second_tensor(name: str) -> None:
+    result = 4 * N
+    assert workspace(f"x, u = f32({N}), f32({N})", f"x.{name}(u)") + result <= PAGE
+    assert workspace(f"x, u = f32({N}), f32({N})", "x + u") + result >= result
+
+
 def test_a_result_that_numpy_frees_comes_back_to_the_pool() -> None:
     program = f"""{PRELUDE}
 x, u = rng.random((1024, 1024)), np.zeros((512, 1024))

@@ -15,10 +15,14 @@ use crate::Integer;
 /// ```
 /// use inlay_core::Slice;
 ///
-/// assert_eq!(Slice::from(1..-1), Slice::new(1, -1, 1));
+/// assert_eq!(Slice::from(1..4), Slice::new(1, 4, 1));
 /// assert_eq!(Slice::from(..=2), Slice::new(None, 3, 1));
+/// assert_eq!(Slice::from(-2..), Slice::new(-2, None, 1));
 /// assert_eq!(Slice::from(..).step(-1), Slice::new(None, None, -1));
 /// ```
+///
+/// `1..-1` works too, but Clippy takes a literal of this kind for an empty range
+/// (`reversed_empty_ranges`); `Slice::new(1, -1, 1)` says the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slice {
     /// The first position. `None` means the first one in the direction of the step.
@@ -229,7 +233,8 @@ mod tests {
         assert_eq!(Slice::from(-2i64..), Slice::new(-2, None, 1));
         assert_eq!(Slice::from(..-1isize), Slice::new(None, -1, 1));
         assert_eq!(Slice::from(0..=2u8), Slice::new(0, 3, 1));
-        assert_eq!(Slice::from(1..=-1), Slice::new(1, None, 1));
+        let last = -1;
+        assert_eq!(Slice::from(1..=last), Slice::new(1, None, 1));
         assert_eq!(Slice::from(..=-1), Slice::ALL);
         assert_eq!(Slice::from(..=-2), Slice::new(None, -1, 1));
         assert_eq!(Slice::from(0..usize::MAX).stop, Some(i64::MAX));

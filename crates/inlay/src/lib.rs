@@ -18,6 +18,32 @@
 //! # Ok::<(), inlay::Error>(())
 //! ```
 //!
+//! # Expressions
+//!
+//! ```
+//! use inlay::{DType, Tensor};
+//!
+//! let x = Tensor::from([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+//! // An operator returns a `Result`, because shapes and dtypes may not fit. Its operands are
+//! // tensors, numbers, and on one side the result of another operator.
+//! let y = (&x * 2.0 + &x.mean(0, true)?)?;
+//! assert_eq!(y.to_vec::<f32>()?, [4.5, 7.5, 10.5, 10.5, 13.5, 16.5]);
+//! // An index expression is a tuple of integers, ranges, tensors and lists.
+//! assert_eq!(x.i((.., 1..))?.to_vec::<f32>()?, [2.0, 3.0, 5.0, 6.0]);
+//! y.set((0, [0, 2]), 0)?;
+//! assert_eq!(y.i(0)?.to_vec::<f32>()?, [0.0, 7.5, 0.0]);
+//! // Sizes and axes are integers of any type, in any list.
+//! assert_eq!(Tensor::zeros([2, 3], DType::F32)?.reshape([3, -1])?.shape(), [3, 2]);
+//! # Ok::<(), inlay::Error>(())
+//! ```
+//!
+//! A plain number takes the dtype of the tensor that it is used with, if its kind permits it. `+=`
+//! could not report an error, so there is none: [`Tensor::add_`] and its kin write in place. Both
+//! [`Scatter::reduce`] and [`PutAlongAxis::reduce`] leave the old value of a place out, unless
+//! `include_self(true)` asks for it.
+//!
+//! # Memory
+//!
 //! A [`Tensor`] is a handle: clones and views share its bytes, and an in-place method (its name
 //! ends in `_`) writes the bytes that all of them see. Bytes are locked while they are used, so
 //! tensors may be shared between threads.

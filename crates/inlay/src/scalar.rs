@@ -145,8 +145,10 @@ macro_rules! from {
 from! {
     Bool(value => value): bool;
     Int(value => value as i128): i8 i16 i32 i64 i128 isize u8 u16 u32 u64 usize;
-    Float(value => value.into()): f16 bf16 f32 f64;
-    Complex(value => Complex64::new(value.re.into(), value.im.into())): Complex32 Complex64;
+    Float(value => value): f64;
+    Float(value => value.into()): f16 bf16 f32;
+    Complex(value => value): Complex64;
+    Complex(value => Complex64::new(value.re.into(), value.im.into())): Complex32;
 }
 
 #[cfg(test)]

@@ -188,7 +188,7 @@ fn views_that_do_not_fit_are_refused() {
     let bits = Bits::read(mask.view()).expect("a device");
     let add = Arithmetic::Add;
     let assign = Combine::Assign;
-    let refused: [(&str, Result<()>); 18] = [
+    let refused: [(&str, Result<()>); 19] = [
         ("shape", kernels::copy(to, short)),
         ("dtype", kernels::copy(to, double)),
         ("bounds", kernels::copy(to, View { layout: &outside, ..from })),
