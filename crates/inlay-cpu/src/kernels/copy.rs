@@ -118,7 +118,7 @@ pub(super) unsafe fn move_run<W: Copy>(
     unsafe {
         if to_stride == size && from_stride == size {
             std::ptr::copy_nonoverlapping(from, to, len * size as usize);
-        } else if from_stride == 0 {
+        } else if from_stride == 0 && len > 0 {
             let word = from.cast::<W>().read_unaligned();
             fill_run(to, to_stride, word, len);
         } else if to_stride == size && from_stride == 2 * size {
