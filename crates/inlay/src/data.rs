@@ -96,7 +96,7 @@ impl Tensor {
     /// ```
     /// # use inlay::{Error, Tensor};
     /// # let x = Tensor::from_vec(vec![1.0f32, 2.0, 3.0], &[3])?;
-    /// # let (mask, zero) = (Tensor::from_slice(&[true], &[1])?, Tensor::from_slice(&[0.0f32], &[])?);
+    /// # let (mask, zero) = (Tensor::from_slice(&[true], &[1])?, Tensor::scalar(0.0f32)?);
     /// let written = x.with_slice(|_: &[f32]| x.masked_fill_(&mask, &zero).map(drop))?;
     /// assert!(matches!(written, Err(Error::Borrowed { .. })));
     /// # Ok::<(), inlay::Error>(())

@@ -173,7 +173,7 @@ mod tests {
         let y = y.scatter(&index, &row, Scatter::overwrite()).unwrap();
         y.index(&[Item::Ellipsis, Item::At(-1), Item::NewAxis]).unwrap();
         y.index(&[Item::Slice(Slice::new(1, None, 2))]).unwrap();
-        y.cast(DType::F64).unwrap().sum(Some(&[1]), true).unwrap();
+        y.cast(DType::F64).unwrap().sum(1, true).unwrap();
         y.reshape(&[-1, 1]).unwrap().transpose(&[1, 0]).unwrap();
         y.add(&y).unwrap().copy().unwrap();
         let text = program.to_string();

@@ -86,7 +86,7 @@ fn vectors_and_bytes_must_fit_their_shape() {
     assert!(none.to_vec::<i64>().unwrap().is_empty());
     assert_eq!(none.with_slice(|values: &[i64]| values.len()).unwrap(), 0);
     assert_eq!(none.with_bytes(<[u8]>::len).unwrap(), 0);
-    let scalar = Tensor::from_bytes(&7u64.to_ne_bytes(), &[], DType::U64).unwrap();
+    let scalar = Tensor::from_bytes(&7u64.to_ne_bytes(), (), DType::U64).unwrap();
     assert_eq!(scalar.to_vec::<u64>().unwrap(), [7]);
 }
 
@@ -226,7 +226,11 @@ fn threads_that_borrow_and_write_each_others_tensors_do_not_wait_forever() {
         for (x, y) in [(&a, &b), (&b, &a)] {
             // Inside of a borrow, a write of a tensor that the other thread borrows may fail.
             scope.spawn(|| (0..300).for_each(|_| drop(x.with_slice(|_: &[i64]| increment(y)))));
-            scope.spawn(|| (0..300).for_each(|_| _ = x.scatter_(&all, y, overwrite).unwrap()));
+            scope.spawn(|| {
+                (0..300).for_each(|_| {
+                    x.scatter_(&all, y, overwrite).unwrap();
+                });
+            });
         }
     });
 }

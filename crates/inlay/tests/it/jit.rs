@@ -87,7 +87,7 @@ fn a_traced_function_has_no_values() {
 #[test]
 fn a_function_that_reads_a_size_is_traced_for_each_size() {
     let mean = |x: &Tensor| {
-        let count = Tensor::from_slice(&[x.numel() as f32], &[])?;
+        let count = Tensor::scalar(x.numel() as f32)?;
         x.sum(None, false)?.divide(&count)
     };
     // Once with open sizes, and once for each of two sizes.
@@ -115,7 +115,7 @@ fn sizes_of_results_follow_from_those_of_the_arguments() {
         let both = Tensor::concat(&[&half, x], 0)?;
         // The function fails if it sees another size, which would be the result of the call.
         assert_eq!(both.shape(), [half.shape()[0] + x.numel()]);
-        both.reshape(&[1, both.numel() as i64])?.sum(Some(&[1]), false)
+        both.reshape(&[1, both.numel() as i64])?.sum(1, false)
     };
     assert_eq!(calls(halves, &[4, 5, 0], |n| vec![(n + n.div_ceil(2)) as f32]), 4);
 }
@@ -159,7 +159,7 @@ fn the_rank_and_the_dtype_leave_sizes_open() {
 #[test]
 fn a_function_inside_of_another_one_sees_its_sizes() {
     let inner = jit(|args: &[Tensor]| {
-        let count = Tensor::from_slice(&[args[0].numel() as f32], &[])?;
+        let count = Tensor::scalar(args[0].numel() as f32)?;
         Ok(vec![args[0].multiply(&count)?])
     });
     let outer = |x: &Tensor| Ok(inner.call(&[x])?.remove(0));

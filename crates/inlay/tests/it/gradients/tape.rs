@@ -200,7 +200,7 @@ fn a_kept_gradient_is_that_after_hooks_and_in_place_writes() {
     let x = ones(&[2]);
     let y = x.multiply(&x).unwrap();
     y.retain_grads().unwrap();
-    y.assign(&[Item::At(0)], &Tensor::zeros(&[], DType::F64).unwrap()).unwrap();
+    y.assign(&[Item::At(0)], &Tensor::zeros((), DType::F64).unwrap()).unwrap();
     y.register_hook(|grad| grad.add(grad).map(Some)).unwrap();
     y.sum(None, false).unwrap().backward(None, false).unwrap();
     assert_eq!(y.grad().unwrap().to_vec::<f64>().unwrap(), [2.0; 2]);
