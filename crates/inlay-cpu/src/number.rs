@@ -96,16 +96,25 @@ pub trait Number: Copy + Send + Sync + 'static + private::Sealed {
     fn mean_add(a: Self::MeanAcc, b: Self::MeanAcc) -> Self::MeanAcc;
     /// Divides the sum of `count` numbers by `count`. Integers round down.
     fn mean_of(sum: Self::MeanAcc, count: usize) -> Self;
-    /// [`Number::widen`] of an array, in a loop that is compiled for one instruction set level.
+    /// [`Number::widen`] of an array, in a loop that is compiled for one instruction set level. It
+    /// has no closures, because a closure that is not inlined is not compiled for the level.
     #[inline(always)]
     fn widen_many<S: Simd, const N: usize>(_simd: S, values: [Self; N]) -> [Self::Acc; N] {
-        values.map(Self::widen)
+        let mut wide = [Self::widen(values[0]); N];
+        for (wide, value) in wide.iter_mut().zip(values) {
+            *wide = value.widen();
+        }
+        wide
     }
     /// [`Number::mean_widen`] of an array, in a loop that is compiled for one instruction set
     /// level.
     #[inline(always)]
     fn mean_widen_many<S: Simd, const N: usize>(_simd: S, values: [Self; N]) -> [Self::MeanAcc; N] {
-        values.map(Self::mean_widen)
+        let mut wide = [Self::mean_widen(values[0]); N];
+        for (wide, value) in wide.iter_mut().zip(values) {
+            *wide = value.mean_widen();
+        }
+        wide
     }
     /// [`Number::widen`] for each element of a slice. Both slices have the same length. For 16-bit
     /// floats this is faster than one call per number.
@@ -212,21 +221,35 @@ macro_rules! integer {
             const ACC_IS_SELF: bool = true;
             // The accumulator is the unsigned type of the same width. Wrapping addition and
             // multiplication give the same bits in both types.
+            #[inline]
             fn widen(self) -> $acc { self as $acc }
+            #[inline]
             fn narrow(acc: $acc) -> $t { acc as $t }
+            #[inline]
             fn acc_add(a: $acc, b: $acc) -> $acc { a.wrapping_add(b) }
+            #[inline]
             fn acc_mul(a: $acc, b: $acc) -> $acc { a.wrapping_mul(b) }
+            #[inline]
             fn mean_widen(self) -> $mean { self as $mean }
+            #[inline]
             fn mean_add(a: $mean, b: $mean) -> $mean { a.wrapping_add(b) }
+            #[inline]
             fn mean_of(sum: $mean, count: usize) -> $t { sum.div_euclid(count as $mean) as $t }
+            #[inline]
             fn sub(a: $t, b: $t) -> $t { a.wrapping_sub(b) }
+            #[inline]
             fn negative(self) -> $t { (0 as $t).wrapping_sub(self) }
+            #[inline]
             fn equal(a: $t, b: $t) -> bool { a == b }
         }
         impl Ordered for $t {
+            #[inline]
             fn max(a: $t, b: $t) -> $t { Ord::max(a, b) }
+            #[inline]
             fn min(a: $t, b: $t) -> $t { Ord::min(a, b) }
+            #[inline]
             fn less(a: $t, b: $t) -> bool { a < b }
+            #[inline]
             fn less_equal(a: $t, b: $t) -> bool { a <= b }
         }
     )* };
@@ -307,19 +330,31 @@ macro_rules! field {
             type MeanAcc = $acc;
             const ACC_IS_SELF: bool = size_of::<$acc>() == size_of::<$t>();
             $($slices!();)?
+            #[inline]
             fn widen(self) -> $acc { ($widen)(self) }
+            #[inline]
             fn narrow(acc: $acc) -> $t { ($narrow)(acc) }
+            #[inline]
             fn acc_add(a: $acc, b: $acc) -> $acc { a + b }
+            #[inline]
             fn acc_mul(a: $acc, b: $acc) -> $acc { a * b }
+            #[inline]
             fn mean_widen(self) -> $acc { self.widen() }
+            #[inline]
             fn mean_add(a: $acc, b: $acc) -> $acc { a + b }
+            #[inline]
             fn mean_of(sum: $acc, count: usize) -> $t { <$t>::narrow(sum / ($count)(count)) }
+            #[inline]
             fn sub(a: $t, b: $t) -> $t { <$t>::narrow(a.widen() - b.widen()) }
+            #[inline]
             fn negative(self) -> $t { -self }
+            #[inline]
             fn conjugate(self) -> $t { ($conj)(self) }
+            #[inline]
             fn equal(a: $t, b: $t) -> bool { a == b }
         }
         impl Field for $t {
+            #[inline]
             fn div(a: $t, b: $t) -> $t { <$t>::narrow(($div)(a.widen(), b.widen())) }
         }
     )* };
@@ -348,18 +383,24 @@ macro_rules! ordered_float {
             )?
             // `if b > a { b } else { a }` is one instruction, and returns `a` if `a` is NaN. So
             // only `b` has to be tested for NaN, and that test does not depend on the comparison.
+            #[inline]
             fn max(a: $t, b: $t) -> $t { if b.is_nan() { b } else if b > a { b } else { a } }
+            #[inline]
             fn min(a: $t, b: $t) -> $t { if b.is_nan() { b } else if b < a { b } else { a } }
             // Widening keeps the order, so accumulators are compared without narrowing them.
+            #[inline]
             fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc {
                 let larger = if b > a { b } else { a };
                 if b.is_nan() { b } else { larger }
             }
+            #[inline]
             fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc {
                 let smaller = if b < a { b } else { a };
                 if b.is_nan() { b } else { smaller }
             }
+            #[inline]
             fn less(a: $t, b: $t) -> bool { a < b }
+            #[inline]
             fn less_equal(a: $t, b: $t) -> bool { a <= b }
         }
     )* };

@@ -237,6 +237,13 @@ impl<const N: usize> Walk<N> {
             return;
         }
         let Some((inner, outer)) = self.dims.split_last() else { return };
+        if outer.is_empty() {
+            // One run, without the divisions below.
+            let (mut offsets, strides) = (self.start, inner.strides);
+            add(&mut offsets, &strides, range.start as isize);
+            let run = Run { position: range.start, offsets, strides, len: range.len() };
+            return visit(&Plane { run, count: 1, step: [0; N] });
+        }
         let single = Dimension { size: 1, strides: [0; N] };
         let (across, outer) = outer.split_last().unwrap_or((&single, outer));
         let mut index = match outer.len() {

@@ -62,11 +62,14 @@ pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     assert!(a.dtype() == b.dtype(), "one dtype");
     assert_eq!(dst.dtype(), DType::Bool, "true or false");
     let dst = dst.into_target();
-    let equal = |inverted: bool| {
-        dispatch!(wrapping a.dtype(), T => map(dst, a, b, move |a: T, b: T| {
-            Bool8::new(T::equal(a, b) != inverted)
-        }));
-    };
+    macro_rules! equality {
+        ($T:ident, $a:ident, $b:ident => $value:expr) => {
+            dispatch!(wrapping a.dtype(), $T => {
+                map(dst, a, b, |$a: $T, $b: $T| Bool8::new($value))
+            })
+        };
+    }
+    let equal = || equality!(T, a, b => T::equal(a, b));
     macro_rules! order {
         ($a:ident, $b:ident, $T:ident => $less:expr) => {
             dispatch!(ordered a.dtype(), $T => map(dst, $a, $b, |a: $T, b: $T| Bool8::new($less(a, b))),
@@ -74,12 +77,12 @@ pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
         };
     }
     match op {
-        Comparison::Equal => equal(false),
-        Comparison::NotEqual => equal(true),
+        Comparison::Equal => equal(),
+        Comparison::NotEqual => equality!(T, a, b => !T::equal(a, b)),
         // Only floats and complex numbers may be NaN.
         Comparison::Same => dispatch!(field a.dtype(), T => map(dst, a, b, |a: T, b: T| {
             Bool8::new(T::equal(a, b) | (!T::equal(a, a) & !T::equal(b, b)))
-        }), else equal(false)),
+        }), else equal()),
         Comparison::Less => order!(a, b, T => T::less),
         Comparison::LessEqual => order!(a, b, T => T::less_equal),
         Comparison::Greater => order!(b, a, T => T::less),

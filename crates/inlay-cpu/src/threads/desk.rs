@@ -96,7 +96,10 @@ pub(super) fn run(
     desk.take_parts(call);
     drop(closing);
     let panic = desk.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
-    panic.map_or(true, |panic| resume_unwind(panic))
+    match panic {
+        Some(panic) => resume_unwind(panic),
+        None => true,
+    }
 }
 
 /// A thread that helps with the current call of another one.

@@ -16,10 +16,8 @@ use crate::view::Target;
 const SMALL: usize = 2 << 10;
 
 /// The sizes of a contiguous tensor, and of an index for it that has the same shape on all axes but
-/// one: the product of the sizes before the axis, the two sizes of the axis, and the product of the
-/// sizes after it.
+/// one: the two sizes of the axis, and the product of the sizes after it.
 struct Extents {
-    outer: usize,
     places: usize,
     count: usize,
     inner: usize,
@@ -37,7 +35,6 @@ impl Extents {
             && entries.numel() <= FEW_ENTRIES
             && whole.is_contiguous(size);
         fits.then(|| Extents {
-            outer: shape[..axis].iter().product(),
             places: shape[axis],
             count: part[axis],
             inner: shape[axis + 1..].iter().product(),
@@ -47,11 +44,18 @@ impl Extents {
     /// Turns the place of each entry into the row-major number of the element that the entry names.
     /// The numbers are in range if all `places` are below the size of the axis.
     fn number(&self, places: &mut [usize]) {
-        let mut entries = places.iter_mut();
-        for outer in 0..self.outer {
-            for _ in 0..self.count {
-                for (inner, place) in (0..self.inner).zip(&mut entries) {
-                    *place = (outer * self.places + *place) * self.inner + inner;
+        let Extents { places: size, count, inner, .. } = *self;
+        if places.is_empty() {
+            return;
+        }
+        for (outer, lanes) in places.chunks_exact_mut(count * inner).enumerate() {
+            if inner == 1 {
+                lanes.iter_mut().for_each(|place| *place += outer * size);
+                continue;
+            }
+            for entries in lanes.chunks_exact_mut(inner) {
+                for (k, place) in entries.iter_mut().enumerate() {
+                    *place = (outer * size + *place) * inner + k;
                 }
             }
         }

@@ -82,6 +82,8 @@ pub(super) unsafe fn strip_of<F: Folding, const LANES: usize>(
     elements: Range<usize>,
     across: isize,
 ) {
+    const { assert!(LANES.is_power_of_two()) };
+    assert!(sums.count <= COLUMNS, "a strip");
     let size = size_of::<F::Number>() as isize;
     let mut lanes = [[F::NOTHING; COLUMNS]; LANES];
     let (first, empty) = (elements.start, elements.is_empty());
@@ -106,11 +108,20 @@ pub(super) unsafe fn strip_of<F: Folding, const LANES: usize>(
             }
         }
     });
-    for k in 0..sums.count {
-        let total = match empty {
-            true => F::EMPTY,
-            false => tree::<F>(&mut std::array::from_fn::<F::Acc, LANES, _>(|lane| lanes[lane][k])),
-        };
+    // The tree of every result, level by level, so that the compiler vectorizes over the results.
+    let mut len = LANES;
+    while len > 1 {
+        len /= 2;
+        for lane in 0..len {
+            let (left, right) = (lanes[2 * lane], lanes[2 * lane + 1]);
+            let joined = left.iter().zip(&right).take(sums.count);
+            for (to, (&a, &b)) in lanes[lane].iter_mut().zip(joined) {
+                *to = F::join(a, b);
+            }
+        }
+    }
+    for (k, &total) in lanes[0][..sums.count].iter().enumerate() {
+        let total = if empty { F::EMPTY } else { total };
         // SAFETY: the caller's promise.
         unsafe { sums.first.cast::<F::Acc>().add(k * sums.blocks).write(total) };
     }

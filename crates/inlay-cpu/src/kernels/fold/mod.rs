@@ -135,6 +135,9 @@ pub fn fold(how: Fold, dst: Dst<'_>, src: Src<'_>, over: &[bool]) -> Result<()> 
     fold_with(&functions, dst, src, over)
 }
 
+type FoldBlock = unsafe fn(*mut u8, &Walk<1>, *const u8, Range<usize>);
+type FoldStrip = unsafe fn(Sums, &Walk<1>, *const u8, Range<usize>, isize);
+
 /// The sizes of the types of a fold, and the functions that are compiled for it. Pointers to
 /// accumulators are aligned, and other pointers need not be.
 struct Functions {
@@ -146,9 +149,9 @@ struct Functions {
     /// [`fold_block`].
     line: unsafe fn(*mut u8, *const u8, usize),
     /// [`block_of`] with few or all lanes.
-    block: [unsafe fn(*mut u8, &Walk<1>, *const u8, Range<usize>); 2],
+    block: [FoldBlock; 2],
     /// [`strip_of`] with few or all lanes.
-    strip: [unsafe fn(Sums, &Walk<1>, *const u8, Range<usize>, isize); 2],
+    strip: [FoldStrip; 2],
     /// [`finish`].
     finish: unsafe fn((*mut u8, isize), Sums, usize),
 }

@@ -157,11 +157,13 @@ const fn fills<A>(lanes: usize, bytes: usize) -> bool {
     lanes * size_of::<A>() <= bytes
 }
 
+type ReduceNear<'a> = unsafe fn(&Near<'a>, &Run<3>, Range<usize>, &dyn Fn(usize));
+
 /// [`Near::fits`] and [`Near::reduce`] of one reduction.
 #[derive(Clone, Copy)]
 pub(super) struct NearReduction<'a> {
     pub(super) fits: fn(&Near<'a>, &Run<3>) -> bool,
-    pub(super) reduce: unsafe fn(&Near<'a>, &Run<3>, Range<usize>, &dyn Fn(usize)),
+    pub(super) reduce: ReduceNear<'a>,
 }
 
 impl NearReduction<'_> {
@@ -196,14 +198,13 @@ impl<T: Copy, R: Reducer<T>> Loop for RowReduction<'_, T, R> {
         let longer = |lanes: usize| run.len.is_multiple_of(lanes);
         // SAFETY: the caller's promise.
         unsafe {
-            if const { fills::<R::Acc>(64, S::ACCUMULATORS) } {
-                if longer(64) {
-                    return near.reduce_by::<T, R, 64>(simd, run, groups, keep);
-                }
-            } else if const { size_of::<R::Acc>() == 8 && fills::<R::Acc>(32, S::ACCUMULATORS) } {
-                if longer(32) {
-                    return near.reduce_by::<T, R, 32>(simd, run, groups, keep);
-                }
+            if const { fills::<R::Acc>(64, S::ACCUMULATORS) } && longer(64) {
+                return near.reduce_by::<T, R, 64>(simd, run, groups, keep);
+            }
+            if const { size_of::<R::Acc>() == 8 && fills::<R::Acc>(32, S::ACCUMULATORS) }
+                && longer(32)
+            {
+                return near.reduce_by::<T, R, 32>(simd, run, groups, keep);
             }
             near.reduce_by::<T, R, LEAST>(simd, run, groups, keep);
         }

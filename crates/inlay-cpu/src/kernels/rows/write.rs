@@ -251,7 +251,13 @@ unsafe fn join_near<T: Copy, R: Reducer<T>, const K: usize>(
         // There are two loops: with a branch inside of one loop, the compiler keeps the result in
         // memory. (Means of rows of 64 `f32`: 23 ms instead of 43.)
         if !takes_part {
-            (0..len).step_by(K).for_each(|k| to(k).write_unaligned(row(k).map(R::alone)));
+            for k in (0..len).step_by(K) {
+                let mut row = row(k);
+                for value in &mut row {
+                    *value = R::alone(*value);
+                }
+                to(k).write_unaligned(row);
+            }
             return;
         }
         for k in (0..len).step_by(K) {
