@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import inlay
@@ -55,23 +56,43 @@ def annotated(argument: inlay.Argument, kind: str | None, arrays: str) -> str:
 
 
 def function(
-    op: inlay.Operation, name: str, first: str | None, returns: str, arrays: str = "ArrayLike"
+    op: inlay.Operation,
+    name: str,
+    first: str | None,
+    returns: str,
+    arrays: str = "ArrayLike",
+    gathers: str | None = None,
 ) -> str:
     """Return one definition.
 
     `first` is the annotation of the first argument, or ``self``. `arrays` is that of the arguments
-    that are converted to tensors.
+    that are converted to tensors. `gathers` is the argument that takes its integers one by one.
     """
     parts, keywords = [], False
     for number, argument in enumerate(op.arguments):
         if argument.keyword_only and not keywords:
             keywords = True
             parts.append("*")
-        if number == 0 and first == "self":
+        if argument.name == gathers:
+            keywords = True
+            parts.append(f"*{gathers}: SupportsIndex")
+        elif number == 0 and first == "self":
             parts.append("self")
         else:
             parts.append(annotated(argument, first if number == 0 else None, arrays))
     return f"def {name}({', '.join(parts)}) -> {returns}: ..."
+
+
+def forms(
+    op: inlay.Operation, name: str, ways: Sequence[tuple[str | None, str, str]]
+) -> list[str]:
+    """Return the definitions of a function: one for each way, or two if it gathers integers."""
+    lines = [
+        function(op, name, *way, gathers)
+        for way in ways
+        for gathers in ([None, op.gathers] if op.gathers else [None])
+    ]
+    return lines if len(lines) == 1 else [line for text in lines for line in ("@overload", text)]
 
 
 def functions(op: inlay.Operation) -> list[str]:
@@ -81,16 +102,15 @@ def functions(op: inlay.Operation) -> list[str]:
     In other calls, a later argument decides.
     """
     if op.returns == "Tensor":
-        return [function(op, op.name, None, "Tensor")]
+        return forms(op, op.name, [(None, "Tensor", "ArrayLike")])
     kind = op.arguments[0].kind
     own = "Sequence[Tensor]" if kind in ("Tensors", "Indices") else "Tensor"
-    lines = []
-    for first, returns, arrays in (
+    ways = [
         (own, "Tensor", "ArrayLike"),
         (None, "npt.NDArray[Any]", "PlainLike"),
         (None, "Any", "ArrayLike"),
-    ):
-        lines += ["@overload", function(op, op.name, first, returns, arrays)]
+    ]
+    lines = forms(op, op.name, ways)
     if op.twin:
         lines.append(function(op, op.twin, "_Target", "_Target"))
     return lines
@@ -98,7 +118,8 @@ def functions(op: inlay.Operation) -> list[str]:
 
 def methods(op: inlay.Operation) -> list[str]:
     names = [op.name, *([op.twin] if op.twin else [])] if op.is_method else []
-    return ["    " + function(op, name, "self", "Tensor") for name in names]
+    ways = [("self", "Tensor", "ArrayLike")]
+    return ["    " + line for name in names for line in forms(op, name, ways)]
 
 
 def exported(hidden: frozenset[str] = frozenset()) -> list[str]:

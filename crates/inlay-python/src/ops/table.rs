@@ -88,6 +88,13 @@ impl PyOperation {
         self.0.gradients.to_vec()
     }
 
+    /// The name of the argument that also takes its integers one by one, as in ``zeros(2, 3)``, or
+    /// None.
+    #[getter]
+    fn gathers(&self) -> Option<&'static str> {
+        self.0.gathers().map(|place| self.0.arguments[place].name)
+    }
+
     /// The kind of the result: ``'Fresh'``, ``'View'``, ``'ViewOrCopy'``, or ``'Tensor'`` if the
     /// result is a Tensor even when no argument is one.
     #[getter]
