@@ -83,9 +83,7 @@ def function(
     return f"def {name}({', '.join(parts)}) -> {returns}: ..."
 
 
-def forms(
-    op: inlay.Operation, name: str, ways: Sequence[tuple[str | None, str, str]]
-) -> list[str]:
+def forms(op: inlay.Operation, name: str, ways: Sequence[tuple[str | None, str, str]]) -> list[str]:
     """Return the definitions of a function: one for each way, or two if it gathers integers."""
     lines = [
         function(op, name, *way, gathers)

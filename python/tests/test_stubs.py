@@ -54,6 +54,9 @@ def test_results_are_typed_by_what_comes_in(tmp_path):
         "assert_type(inlay.stack([t, t]), inlay.Tensor)\n"
         "assert_type(inlay.stack([a, a]), npt.NDArray[Any])\n"
         "assert_type(t.slice_scatter([1.0], start=2).masked_fill(t > 0, 2), inlay.Tensor)\n"
+        "assert_type(t.reshape(3, 1).squeeze(1), inlay.Tensor)\n"
+        "assert_type(inlay.reshape(a, 3, 1), npt.NDArray[Any])\n"
+        "assert_type(inlay.zeros(2, 2, dtype='int64'), inlay.Tensor)\n"
         "inlay.scatter(t, [0], [1.0], axis='x')  # type: ignore[call-overload]\n"
         "t.scatter([0], [1.0], reduce='median')  # type: ignore[arg-type]\n"
     )

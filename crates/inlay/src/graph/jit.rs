@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::plan::Plan;
 use super::program::Program;
+use super::protect::Written;
 use super::traces::{Sizes, Traces};
 use crate::{Tensor, is_grad_enabled};
 
@@ -157,6 +158,7 @@ pub struct Jit<F> {
     function: F,
     donate: bool,
     traces: Traces<Kinds, Trace>,
+    written: Written,
 }
 
 impl<F> fmt::Debug for Jit<F> {
@@ -174,6 +176,8 @@ impl<F> fmt::Debug for Jit<F> {
 /// on values ([`Tensor::masked_select`]) can't be read. [`Tensor::rank`] is always known. At most
 /// 256 traces are kept.
 ///
+/// Writes in place don't change the arguments of a call.
+///
 /// ```
 /// use inlay::{Reduce, Scatter, Tensor, jit};
 ///
@@ -189,7 +193,7 @@ impl<F> fmt::Debug for Jit<F> {
 /// # Ok::<(), inlay::Error>(())
 /// ```
 pub fn jit<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>>(function: F) -> Jit<F> {
-    Jit { function, donate: false, traces: Traces::default() }
+    Jit { function, donate: false, traces: Traces::default(), written: Written::default() }
 }
 
 impl<F> Jit<F> {
@@ -240,8 +244,10 @@ impl<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>> Jit<F> {
     pub fn call(&self, args: &[&Tensor]) -> Result<Vec<Tensor>> {
         let recorded = is_grad_enabled() && args.iter().any(|arg| !arg.stop_gradient());
         if recorded || args.iter().any(|arg| arg.is_symbolic()) {
-            let args: Vec<Tensor> = args.iter().map(|arg| (*arg).clone()).collect();
-            return (self.function)(&args);
+            let run = |args: Vec<Tensor>| (self.function)(&args);
+            let mut results = self.written.protect(args, run, |_| false)??;
+            Tensor::separate_all(&mut results, args)?;
+            return Ok(results);
         }
         let kinds: Kinds = args.iter().map(|arg| (arg.dtype(), arg.rank())).collect();
         let sizes = || args.iter().map(|arg| arg.shape().to_vec()).collect();
@@ -252,7 +258,10 @@ impl<F: Fn(&[Tensor]) -> Result<Vec<Tensor>>> Jit<F> {
             if program.size_was_read() {
                 return Err(Error::LateSize);
             }
-            Trace::finish(&program, &results?, self.donate)
+            let trace = Trace::finish(&program, &results?, self.donate);
+            // A tensor that the function has kept can't be used any more.
+            program.close();
+            trace
         };
         let needs_sizes = |error: &Error| error.is_open_size() || *error == Error::LateSize;
         self.traces.get_or_trace(&kinds, sizes, trace, needs_sizes)?.call(args)

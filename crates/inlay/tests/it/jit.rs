@@ -196,3 +196,34 @@ also_on_gpu!(
     a_function_inside_of_another_one_sees_its_sizes,
     donated_arguments_are_written_and_the_plan_says_so,
 );
+
+#[test]
+fn writes_in_place_never_change_the_arguments() {
+    let first = jit(|args: &[Tensor]| {
+        let [x, w] = args else { unreachable!("two arguments") };
+        x.set(0, 9)?;
+        Ok(vec![x.multiply(w)?.sum(None, false)?, x.clone()])
+    });
+    let wants = floats(&[1.0, 1.0]).with_gradient().unwrap();
+    for w in [floats(&[1.0, 1.0]), wants] {
+        let x = floats(&[1.0, 2.0]);
+        for _ in 0..2 {
+            let results = first.call(&[&x, &w]).unwrap();
+            assert_eq!(results[0].item::<f32>(), Ok(11.0));
+            assert_eq!(results[1].to_vec::<f32>(), Ok(vec![9.0, 2.0]));
+            assert_eq!(x.to_vec::<f32>(), Ok(vec![1.0, 2.0]));
+        }
+    }
+}
+
+#[test]
+fn a_symbolic_tensor_can_not_be_used_after_its_trace() {
+    let kept = std::sync::Mutex::new(None);
+    let keep = jit(|args: &[Tensor]| {
+        *kept.lock().unwrap() = Some(args[0].clone());
+        Ok(vec![args[0].add(1)?])
+    });
+    keep.call(&[&floats(&[1.0])]).unwrap();
+    let escaped = kept.lock().unwrap().take().unwrap();
+    assert!(escaped.add(1).is_err());
+}
