@@ -13,7 +13,7 @@ declare! {
     /// >>> inlay.zeros_like([[1, 2]])
     /// array([[0, 0]])
     ZEROS_LIKE = "zeros_like"(x: Tensor, dtype: MaybeType = None, name: Label = None)
-        => x.zeros_like(dtype.unwrap_or(x.dtype()));
+        => x.everywhere(ZEROS_LIKE.name, Scalar::Bool(false), dtype.unwrap_or(x.dtype()));
 
     /// Ones with the shape of `x`, and with its dtype unless another is given.
     ///
@@ -21,7 +21,7 @@ declare! {
     /// >>> inlay.ones_like([[1, 2]], dtype='float32')
     /// array([[1., 1.]], dtype=float32)
     ONES_LIKE = "ones_like"(x: Tensor, dtype: MaybeType = None, name: Label = None)
-        => x.ones_like(dtype.unwrap_or(x.dtype()));
+        => x.everywhere(ONES_LIKE.name, Scalar::Bool(true), dtype.unwrap_or(x.dtype()));
 
     /// One value everywhere, with the shape of `x`, and with its dtype unless another is given.
     ///
@@ -31,42 +31,57 @@ declare! {
     FULL_LIKE = "full_like"(
         x: Tensor, fill_value: Number, dtype: MaybeType = None, name: Label = None
     )
-        => x.full_like(fill_value, dtype.unwrap_or(x.dtype()));
+        => x.everywhere(FULL_LIKE.name, fill_value, dtype.unwrap_or(x.dtype()));
 }
 
 impl Tensor {
-    /// Returns zeros with the shape of this tensor, on its device.
+    /// Returns zeros with the shape and dtype of this tensor, on its device.
     ///
     /// ```
-    /// # use inlay::{DType, Tensor};
-    /// let x = Tensor::from_slice(&[1i32, 2, 3], &[3])?;
-    /// assert_eq!(x.zeros_like(DType::F32)?.to_vec::<f32>()?, [0.0; 3]);
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2, 3]);
+    /// assert_eq!(x.zeros_like()?.to_vec::<i32>()?, [0, 0, 0]);
     /// # Ok::<(), inlay::Error>(())
     /// ```
     ///
     /// # Errors
     /// A shape that does not fit in memory.
     #[track_caller]
-    pub fn zeros_like(&self, dtype: DType) -> Result<Tensor> {
-        self.everywhere(ZEROS_LIKE.name, Scalar::Bool(false), dtype)
+    pub fn zeros_like(&self) -> Result<Tensor> {
+        self.everywhere(ZEROS_LIKE.name, Scalar::Bool(false), self.dtype())
     }
 
-    /// Returns ones with the shape of this tensor, on its device.
+    /// Returns ones with the shape and dtype of this tensor, on its device.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2, 3]);
+    /// assert_eq!(x.ones_like()?.to_vec::<i32>()?, [1, 1, 1]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A shape that does not fit in memory.
     #[track_caller]
-    pub fn ones_like(&self, dtype: DType) -> Result<Tensor> {
-        self.everywhere(ONES_LIKE.name, Scalar::Bool(true), dtype)
+    pub fn ones_like(&self) -> Result<Tensor> {
+        self.everywhere(ONES_LIKE.name, Scalar::Bool(true), self.dtype())
     }
 
-    /// Returns a tensor that has `value` everywhere, with the shape of this tensor, on its device.
+    /// Returns a tensor that has `value` everywhere, with the shape and dtype of this tensor, on its
+    /// device.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// let x = Tensor::from([1, 2, 3]);
+    /// assert_eq!(x.full_like(7)?.to_vec::<i32>()?, [7, 7, 7]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A value that the dtype does not take, a shape that does not fit in memory.
     #[track_caller]
-    pub fn full_like(&self, value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
-        self.everywhere(FULL_LIKE.name, value.into(), dtype)
+    pub fn full_like(&self, value: impl Into<Scalar>) -> Result<Tensor> {
+        self.everywhere(FULL_LIKE.name, value.into(), self.dtype())
     }
 
     fn everywhere(&self, op: &'static str, value: Scalar, dtype: DType) -> Result<Tensor> {

@@ -4,12 +4,12 @@ use inlay_core::{Dim, Error, Meta, Result, axis_of};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::Tensor;
 use crate::array::Array;
 use crate::declare::{Operation, declare};
 use crate::funnel::apply;
 use crate::op::{Inferred, Inputs, Op, Out};
 use crate::tape::{Grads, Rule};
+use crate::{IntoAxes, Tensor};
 
 declare! {
     /// x without axes of size 1, as a view.
@@ -116,7 +116,7 @@ impl Tensor {
     /// # use inlay::Tensor;
     /// let x = Tensor::from_slice(&[1i32, 2, 3], &[1, 3, 1])?;
     /// assert_eq!(x.squeeze(None)?.shape(), [3]);
-    /// assert_eq!(x.squeeze(Some(&[0]))?.shape(), [3, 1]);
+    /// assert_eq!(x.squeeze(0)?.shape(), [3, 1]);
     /// # Ok::<(), inlay::Error>(())
     /// ```
     ///
@@ -124,9 +124,9 @@ impl Tensor {
     /// An axis that is out of range, named twice, or of another size than 1; for `None`, a size
     /// that is not known yet.
     #[track_caller]
-    pub fn squeeze(&self, axes: Option<&[i64]>) -> Result<Tensor> {
-        let axes = match axes {
-            Some(axes) => axes.to_vec(),
+    pub fn squeeze(&self, axes: impl IntoAxes) -> Result<Tensor> {
+        let axes = match axes.axes() {
+            Some(axes) => axes,
             None => {
                 let dims = self.dims();
                 if let Some(axis) = dims.iter().position(|dim| dim.known().is_none()) {
@@ -144,14 +144,15 @@ impl Tensor {
     /// ```
     /// # use inlay::Tensor;
     /// let x = Tensor::from_slice(&[1i32, 2, 3], &[3])?;
-    /// assert_eq!(x.unsqueeze(&[0, -1])?.shape(), [1, 3, 1]);
+    /// assert_eq!(x.unsqueeze([0, -1])?.shape(), [1, 3, 1]);
     /// # Ok::<(), inlay::Error>(())
     /// ```
     ///
     /// # Errors
     /// An axis that is out of range or named twice.
     #[track_caller]
-    pub fn unsqueeze(&self, axes: &[i64]) -> Result<Tensor> {
-        apply(Squeeze { axes: axes.to_vec(), inserts: true }, &[self])
+    pub fn unsqueeze(&self, axes: impl IntoAxes) -> Result<Tensor> {
+        let axes = axes.axes().unwrap_or_default();
+        apply(Squeeze { axes, inserts: true }, &[self])
     }
 }

@@ -284,6 +284,20 @@ fn both_scatters_leave_the_old_value_out_unless_asked() -> Result<()> {
 }
 
 #[test]
+fn shapes_change_and_repeat() -> Result<()> {
+    let x = Tensor::from([[1, 2], [3, 4]]);
+    assert_eq!(x.unsqueeze(0)?.shape(), [1, 2, 2]);
+    assert_eq!(x.unsqueeze([0, -1])?.squeeze(None)?.shape(), [2, 2]);
+    assert_eq!(x.unsqueeze(-1)?.squeeze(2)?.shape(), [2, 2]);
+    assert_eq!(x.flatten(0, -1)?.shape(), [4]);
+    holds(&Tensor::zeros_like(&x)?, &[0, 0, 0, 0]);
+    holds(&x.ones_like()?, &[1, 1, 1, 1]);
+    holds(&x.full_like(7)?, &[7, 7, 7, 7]);
+    holds(&x.gather_nd(&Tensor::from([[1i64, 0]]))?, &[3]);
+    Ok(())
+}
+
+#[test]
 fn names_parse_and_errors_list_them() {
     let reductions = [
         (Reduce::Sum, &["sum", "add"][..]),
