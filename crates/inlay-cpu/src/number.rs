@@ -221,35 +221,27 @@ macro_rules! integer {
             const ACC_IS_SELF: bool = true;
             // The accumulator is the unsigned type of the same width. Wrapping addition and
             // multiplication give the same bits in both types.
-            #[inline]
             fn widen(self) -> $acc { self as $acc }
-            #[inline]
             fn narrow(acc: $acc) -> $t { acc as $t }
-            #[inline]
             fn acc_add(a: $acc, b: $acc) -> $acc { a.wrapping_add(b) }
-            #[inline]
             fn acc_mul(a: $acc, b: $acc) -> $acc { a.wrapping_mul(b) }
-            #[inline]
             fn mean_widen(self) -> $mean { self as $mean }
-            #[inline]
             fn mean_add(a: $mean, b: $mean) -> $mean { a.wrapping_add(b) }
-            #[inline]
             fn mean_of(sum: $mean, count: usize) -> $t { sum.div_euclid(count as $mean) as $t }
-            #[inline]
+            // Inlined into a loop for AVX2, the divisions would be vectorized, element by element
+            // and in 64 bits. (Means of 50k rows of 64 `u8`: 2.6 ms instead of 1.1.)
+            #[inline(never)]
+            fn mean_of_slice(sums: &mut [$mean], count: usize, to: &mut [$t]) {
+                to.iter_mut().zip(sums).for_each(|(to, sum)| *to = <$t>::mean_of(*sum, count));
+            }
             fn sub(a: $t, b: $t) -> $t { a.wrapping_sub(b) }
-            #[inline]
             fn negative(self) -> $t { (0 as $t).wrapping_sub(self) }
-            #[inline]
             fn equal(a: $t, b: $t) -> bool { a == b }
         }
         impl Ordered for $t {
-            #[inline]
             fn max(a: $t, b: $t) -> $t { Ord::max(a, b) }
-            #[inline]
             fn min(a: $t, b: $t) -> $t { Ord::min(a, b) }
-            #[inline]
             fn less(a: $t, b: $t) -> bool { a < b }
-            #[inline]
             fn less_equal(a: $t, b: $t) -> bool { a <= b }
         }
     )* };
@@ -330,31 +322,19 @@ macro_rules! field {
             type MeanAcc = $acc;
             const ACC_IS_SELF: bool = size_of::<$acc>() == size_of::<$t>();
             $($slices!();)?
-            #[inline]
             fn widen(self) -> $acc { ($widen)(self) }
-            #[inline]
             fn narrow(acc: $acc) -> $t { ($narrow)(acc) }
-            #[inline]
             fn acc_add(a: $acc, b: $acc) -> $acc { a + b }
-            #[inline]
             fn acc_mul(a: $acc, b: $acc) -> $acc { a * b }
-            #[inline]
             fn mean_widen(self) -> $acc { self.widen() }
-            #[inline]
             fn mean_add(a: $acc, b: $acc) -> $acc { a + b }
-            #[inline]
             fn mean_of(sum: $acc, count: usize) -> $t { <$t>::narrow(sum / ($count)(count)) }
-            #[inline]
             fn sub(a: $t, b: $t) -> $t { <$t>::narrow(a.widen() - b.widen()) }
-            #[inline]
             fn negative(self) -> $t { -self }
-            #[inline]
             fn conjugate(self) -> $t { ($conj)(self) }
-            #[inline]
             fn equal(a: $t, b: $t) -> bool { a == b }
         }
         impl Field for $t {
-            #[inline]
             fn div(a: $t, b: $t) -> $t { <$t>::narrow(($div)(a.widen(), b.widen())) }
         }
     )* };
@@ -383,24 +363,18 @@ macro_rules! ordered_float {
             )?
             // `if b > a { b } else { a }` is one instruction, and returns `a` if `a` is NaN. So
             // only `b` has to be tested for NaN, and that test does not depend on the comparison.
-            #[inline]
             fn max(a: $t, b: $t) -> $t { if b.is_nan() { b } else if b > a { b } else { a } }
-            #[inline]
             fn min(a: $t, b: $t) -> $t { if b.is_nan() { b } else if b < a { b } else { a } }
             // Widening keeps the order, so accumulators are compared without narrowing them.
-            #[inline]
             fn acc_max(a: Self::Acc, b: Self::Acc) -> Self::Acc {
                 let larger = if b > a { b } else { a };
                 if b.is_nan() { b } else { larger }
             }
-            #[inline]
             fn acc_min(a: Self::Acc, b: Self::Acc) -> Self::Acc {
                 let smaller = if b < a { b } else { a };
                 if b.is_nan() { b } else { smaller }
             }
-            #[inline]
             fn less(a: $t, b: $t) -> bool { a < b }
-            #[inline]
             fn less_equal(a: $t, b: $t) -> bool { a <= b }
         }
     )* };

@@ -58,11 +58,8 @@ macro_rules! reducer {
         impl<T: $bound> Reducer<T> for $name {
             type Acc = T::Acc;
             const IN_PLACE: bool = $in_place;
-            #[inline(always)]
             fn widen(value: T) -> T::Acc { value.widen() }
-            #[inline(always)]
             fn join(acc: T::Acc, value: T::Acc) -> T::Acc { T::$join(acc, value) }
-            #[inline(always)]
             fn finish(acc: T::Acc, _count: usize) -> T { T::narrow(acc) }
             fn widen_slice(values: &[T], to: &mut [T::Acc]) { T::widen_slice(values, to) }
             #[inline(always)]
@@ -95,15 +92,12 @@ impl<T: Number> Reducer<T> for Mean {
     // The sum of integers for a mean needs a wider type than the integers themselves.
     const IN_PLACE: bool = T::ACC_IS_SELF && T::DTYPE.is_differentiable();
     const COUNTS: bool = true;
-    #[inline(always)]
     fn widen(value: T) -> T::MeanAcc {
         value.mean_widen()
     }
-    #[inline(always)]
     fn join(acc: T::MeanAcc, value: T::MeanAcc) -> T::MeanAcc {
         T::mean_add(acc, value)
     }
-    #[inline(always)]
     fn finish(acc: T::MeanAcc, count: usize) -> T {
         T::mean_of(acc, count)
     }

@@ -261,9 +261,12 @@ unsafe fn join_near<T: Copy, R: Reducer<T>, const K: usize>(
             return;
         }
         for k in (0..len).step_by(K) {
-            let (mut joined, row) = (to(k).read_unaligned(), row(k));
+            // The result begins as the update and not as the old value: a maximum that keeps the
+            // old value would become a masked store, which is slow. (200k rows of 16 `f32`: 2.7 ms
+            // instead of 1.6.)
+            let (old, mut joined) = (to(k).read_unaligned(), row(k));
             for lane in 0..K {
-                joined[lane] = R::merge(joined[lane], row[lane]);
+                joined[lane] = R::merge(old[lane], joined[lane]);
             }
             to(k).write_unaligned(joined);
         }
