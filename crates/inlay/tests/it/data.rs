@@ -80,7 +80,7 @@ fn vectors_and_bytes_must_fit_their_shape() {
     let error = Tensor::from_bytes(&[0; 7], &[2], DType::F32).unwrap_err();
     let text = "from_bytes: bytes is 7 bytes, expected the 8 bytes of shape [2] and dtype float32";
     assert_eq!(error.to_string(), text);
-    assert!(Tensor::from_bytes(&[0; 7], &[1 << 40], DType::U8).is_err());
+    assert!(Tensor::from_bytes(&[0; 7], &[1usize << 40], DType::U8).is_err());
     assert!(Tensor::from_bytes(&[], &[usize::MAX, usize::MAX], DType::C128).is_err());
     let none = Tensor::from_vec(Vec::<i64>::new(), &[usize::MAX, 0, usize::MAX]).unwrap();
     assert!(none.to_vec::<i64>().unwrap().is_empty());
