@@ -74,3 +74,20 @@ pub(crate) struct Listed {
     /// Whether an entry that was read is out of range.
     pub(crate) outside: bool,
 }
+
+/// Returns `pointer`. The compiler does not know that it is the same address, so it does not combine
+/// accesses through both.
+#[inline(always)]
+pub(crate) fn hidden<T>(pointer: *mut T) -> *mut T {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    {
+        let mut hidden = pointer;
+        // SAFETY: the assembly is a comment. It changes no register and no memory.
+        unsafe {
+            std::arch::asm!("/* {0} */", inout(reg) hidden, options(pure, nomem, nostack, preserves_flags));
+        }
+        hidden
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pointer
+}

@@ -166,9 +166,14 @@ impl PyProgram {
             names.iter().map(String::as_str).zip(tensors.iter()).collect();
         let fetch: Vec<&Tensor> = fetch.iter().collect();
         let size = tensors.iter().map(Tensor::numel).max().unwrap_or(0);
-        let results = call.run(size, || match donate {
+        let run = || match donate {
             true => self.inner.run_donated(&feed, &fetch),
             false => self.inner.run(&feed, &fetch),
+        };
+        // Results that depend on no feed are made on the current device.
+        let results = call.run(size, || match device {
+            Some(device) => inlay::with_device(device, run)?,
+            None => run(),
         })?;
         let give = |tensor: Tensor| match return_numpy {
             true => Call::new(py, "run").give(tensor),
