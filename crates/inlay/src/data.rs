@@ -67,7 +67,13 @@ impl Tensor {
     }
 
     /// Returns the bytes of all elements in row-major order, in the byte order of the machine. The
-    /// byte of a bool is 0 or 1. [`Tensor::from_bytes`] has an example.
+    /// byte of a bool is 0 or 1.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// assert_eq!(Tensor::from([1u16, 2]).to_bytes()?, [1u16, 2].map(u16::to_ne_bytes).concat());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A symbolic tensor, or no memory for the bytes.

@@ -70,7 +70,8 @@ def test_tensors_are_arguments_of_others() -> None:
     ours = inlay.to_tensor([1.0, 2.0])
     assert torch.as_tensor(ours).tolist() == [1, 2]
     assert torch.as_tensor(ours).data_ptr() == ours.data_ptr()
-    assert paddle.to_tensor(ours).tolist() == [1, 2]
+    # `paddle.to_tensor` takes neither arrays of other libraries nor `__array__`.
+    assert paddle.from_dlpack(ours).tolist() == [1, 2]
 
 
 def test_torch_tensors_that_want_gradients_are_refused() -> None:

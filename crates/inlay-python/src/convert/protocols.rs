@@ -71,7 +71,7 @@ impl<'py> Call<'py> {
         object: &Bound<'py, PyAny>,
         protocol: Protocol,
     ) -> PyResult<Tensor> {
-        self.expect_no_gradient(arg, object)?;
+        self.expect_plain(arg, object)?;
         let array = match protocol {
             Protocol::DLPack => {
                 return dlpack::import(object, &self.subject(arg), Purpose::Read);
@@ -94,7 +94,7 @@ impl<'py> Call<'py> {
         object: &Bound<'py, PyAny>,
         protocol: Protocol,
     ) -> PyResult<Tensor> {
-        self.expect_no_gradient(arg, object)?;
+        self.expect_plain(arg, object)?;
         match protocol {
             Protocol::DLPack => dlpack::import(object, &self.subject(arg), Purpose::Write),
             Protocol::Buffer => {
@@ -113,8 +113,9 @@ impl<'py> Call<'py> {
         }
     }
 
-    /// Fails for a tensor whose own library records a gradient, which would end here in silence.
-    fn expect_no_gradient(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<()> {
+    /// Fails for a tensor whose own library records a gradient, which would end here in silence, and
+    /// for one whose elements are not those in memory.
+    fn expect_plain(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<()> {
         let py = self.py;
         let is = |name, value| match object.getattr_opt(name) {
             Ok(Some(found)) => found.is(PyBool::new(py, value)),
@@ -124,6 +125,16 @@ impl<'py> Call<'py> {
             let text = format!(
                 "{} is a {} that requires a gradient, which its library can't record here: pass \
                  {arg}.detach()",
+                self.subject(arg),
+                type_name(object)
+            );
+            return Err(Class::Type.error(py, text));
+        }
+        // PyTorch exports a lazily negated tensor without its sign.
+        let negated = object.call_method0(intern!(py, "is_neg"));
+        if negated.is_ok_and(|negated| negated.is(PyBool::new(py, true))) {
+            let text = format!(
+                "{} is a {} that is negated only when it is read: pass {arg}.resolve_neg()",
                 self.subject(arg),
                 type_name(object)
             );

@@ -282,6 +282,12 @@ impl Operation {
 
     /// The number of the argument that also takes its integers one by one, as in `zeros(2, 3)`. It
     /// is a list of integers, and the next argument by position can't be an integer.
+    ///
+    /// ```
+    /// let find = |name| inlay::operations().iter().find(move |op| op.name == name);
+    /// assert_eq!(find("reshape").and_then(|op| op.gathers()), Some(1));
+    /// assert_eq!(find("full").and_then(|op| op.gathers()), None);
+    /// ```
     pub fn gathers(&self) -> Option<usize> {
         let mut positional = self.arguments.iter().take_while(|argument| !argument.keyword_only);
         let place = positional.position(|argument| argument.kind.is_integers())?;
@@ -428,6 +434,11 @@ impl Argument {
     }
 
     /// The other names of the argument: those that it has in every operation, then its own.
+    ///
+    /// ```
+    /// let sum = inlay::operations().iter().find(|op| op.name == "sum").expect("it is there");
+    /// assert_eq!(sum.arguments[1].aliases().collect::<Vec<_>>(), ["dim"]);
+    /// ```
     pub fn aliases(&self) -> impl Iterator<Item = &'static str> + use<> {
         let shared = ALIASES.iter().find(|(name, _)| *name == self.name);
         let shared = shared.map_or(&[][..], |(_, aliases)| aliases);
@@ -436,6 +447,12 @@ impl Argument {
 
     /// Whether `None` stands for the default: the default is `None`, or other libraries write it
     /// so.
+    ///
+    /// ```
+    /// let scatter = inlay::operations().iter().find(|op| op.name == "scatter");
+    /// let [.., axis, _, name, _] = scatter.expect("it is there").arguments else { unreachable!() };
+    /// assert!(name.takes_none() && !axis.takes_none());
+    /// ```
     pub fn takes_none(&self) -> bool {
         use ArgumentKind::{BoundList, DType, Device, Label};
         let by_kind = matches!(self.kind, BoundList | DType | Device | Label);

@@ -218,6 +218,14 @@ impl<F> Jit<F> {
 
     /// Returns the plans of all traces as text: the steps, which of them write in place, the copies
     /// saved and the peak memory.
+    ///
+    /// ```
+    /// # use inlay::{Tensor, jit};
+    /// let twice = jit(|args: &[Tensor]| Ok(vec![args[0].multiply(2)?]));
+    /// twice.call(&[&Tensor::from([1, 2])])?;
+    /// assert!(twice.explain().contains("multiply(arg0"));
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn explain(&self) -> String {
         let plans = self.traces.all();
         let plans: Vec<String> = plans.iter().map(|trace| trace.plan().to_string()).collect();

@@ -363,6 +363,15 @@ impl Program {
 
     /// Ends the recording: a later call on a symbolic tensor of this program is an error. Plans can
     /// still be made.
+    ///
+    /// ```
+    /// # use inlay::{DType, Program};
+    /// let program = Program::new();
+    /// let x = program.data("x", &[None], DType::F32)?;
+    /// program.close();
+    /// assert!(x.add(1).is_err());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     pub fn close(&self) {
         self.0.closed.store(true, Ordering::Release);
     }

@@ -10,7 +10,9 @@ use crate::Tensor;
 use crate::guard::Guard;
 use crate::lock::lock;
 
-/// The arguments that a function writes in place, by position. They are found when it runs.
+/// The arguments that a function writes in place, by position. They are found when it runs. For
+/// bindings.
+#[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct Written(Mutex<BTreeSet<usize>>);
 
@@ -23,6 +25,7 @@ impl Written {
     ///
     /// # Errors
     /// When there is not enough memory for a copy.
+    #[doc(hidden)]
     pub fn protect<R>(
         &self,
         args: &[&Tensor],
@@ -55,6 +58,7 @@ impl Tensor {
     ///
     /// # Errors
     /// When there is not enough memory. A view in a program whose tensor was written since.
+    #[doc(hidden)]
     #[track_caller]
     pub fn separate(&self) -> Result<Tensor> {
         match self.symbolic() {
@@ -72,6 +76,7 @@ impl Tensor {
     ///
     /// # Errors
     /// The errors of [`Tensor::separate`].
+    #[doc(hidden)]
     #[track_caller]
     pub fn separate_all(results: &mut [Tensor], args: &[&Tensor]) -> Result<()> {
         for at in 0..results.len() {

@@ -121,13 +121,21 @@ pub fn save<'a, N: AsRef<str> + Ord + Display>(
     written.map_err(|error| failed("safetensors::save", &error))
 }
 
-/// Reads all tensors of a file to the current device.
+/// Reads all tensors of a file to the current device. [`save`] has an example.
+///
+/// ```no_run
+/// let tensors = inlay::interop::safetensors::load("model.safetensors")?;
+/// # Ok::<(), inlay::Error>(())
+/// ```
 ///
 /// # Errors
 /// A file that can't be read or is malformed, or a dtype that Inlay does not have.
 pub fn load(path: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
     let op = "safetensors::load";
-    let file = std::fs::read(path).map_err(|error| failed(op, &error))?;
+    let path = path.as_ref();
+    let io_error =
+        |source: std::io::Error| Error::Io { op, path: path.into(), source: source.into() };
+    let file = std::fs::read(path).map_err(io_error)?;
     let tensors = SafeTensors::deserialize(&file).map_err(|error| failed(op, &error))?;
     tensors.iter().map(|(name, view)| Ok((name.to_owned(), Tensor::try_from(view)?))).collect()
 }

@@ -10,7 +10,8 @@ use crate::Tensor;
 use crate::lock::lock;
 
 /// What backward calls with a gradient. [`Tensor::register_hook`] makes it from a function;
-/// languages that call into this library implement it.
+/// bindings to other languages implement it.
+#[doc(hidden)]
 pub trait Hook: Any + Send + Sync {
     /// Takes the gradient, and may return a replacement.
     ///
@@ -59,6 +60,7 @@ impl Tensor {
     ///
     /// # Errors
     /// A tensor that stops gradients.
+    #[doc(hidden)]
     pub fn add_hook(&self, hook: Arc<dyn Hook>) -> Result<()> {
         match self.edge() {
             Edge::None => {

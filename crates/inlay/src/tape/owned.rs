@@ -15,6 +15,7 @@ impl Tensor {
     ///
     /// Hooks that other tensors share are left out, so no hook is visited for two tensors. The
     /// answer is reliable only while no other thread uses tensors of the same graph.
+    #[doc(hidden)]
     pub fn owned_hooks(&self, mut visit: impl FnMut(&Arc<dyn Hook>)) {
         walk(self, |hooks| {
             if let Some(hooks) = free(hooks) {
@@ -24,6 +25,7 @@ impl Tensor {
     }
 
     /// Removes the hooks that [`Tensor::owned_hooks`] visits.
+    #[doc(hidden)]
     pub fn drop_owned_hooks(&self) {
         let mut dropped = Vec::new();
         walk(self, |hooks| {
