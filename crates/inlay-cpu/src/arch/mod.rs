@@ -82,9 +82,17 @@ pub(crate) fn hidden<T>(pointer: *mut T) -> *mut T {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     {
         let mut hidden = pointer;
+        #[expect(
+            clippy::pointers_in_nomem_asm_block,
+            reason = "the pointer only passes through, nothing is accessed"
+        )]
         // SAFETY: the assembly is a comment. It changes no register and no memory.
         unsafe {
-            std::arch::asm!("/* {0} */", inout(reg) hidden, options(pure, nomem, nostack, preserves_flags));
+            std::arch::asm!(
+                "/* {0} */",
+                inout(reg) hidden,
+                options(pure, nomem, nostack, preserves_flags)
+            );
         }
         hidden
     }

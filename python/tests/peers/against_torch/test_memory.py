@@ -116,7 +116,7 @@ def test_their_tensors_are_arguments() -> None:
         lambda a: inlay.masked_scatter(ours, [True, False], a(flat)),
         lambda a: inlay.slice_scatter(a(x), ours),
         lambda a: inlay.diagonal_scatter(ours, a(flat)),
-        lambda a: inlay.put_along_axis(ours, a(column), ours, 0),
+        lambda a: inlay.put_along_axis(ours, a(column), 7.0, 0),
         lambda a: inlay.index_select(ours, a(index)),
         lambda a: inlay.where(a(mask), ours, ours),
         lambda a: inlay.tril(a(x)),
