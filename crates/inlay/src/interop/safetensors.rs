@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
 
-use ::safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use ::safetensors::tensor::{Dtype, SafeTensorError, SafeTensors, TensorView};
 use inlay_core::{DType, Error, Result};
 
 use super::byte_order::little_endian;
@@ -117,8 +117,11 @@ pub fn save<'a, N: AsRef<str> + Ord + Display>(
 ) -> Result<()> {
     let views = tensors.into_iter().map(|(name, tensor)| Ok((name, View::try_from(tensor)?)));
     let views = views.collect::<Result<Vec<_>>>()?;
-    let written = ::safetensors::serialize_to_file(views, None, path.as_ref());
-    written.map_err(|error| failed("safetensors::save", &error))
+    let (op, path) = ("safetensors::save", path.as_ref());
+    ::safetensors::serialize_to_file(views, None, path).map_err(|error| match error {
+        SafeTensorError::IoError(source) => io_error(op, path, source),
+        error => failed(op, &error),
+    })
 }
 
 /// Reads all tensors of a file to the current device. [`save`] has an example.
@@ -138,6 +141,10 @@ pub fn load(path: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
     let file = std::fs::read(path).map_err(io_error)?;
     let tensors = SafeTensors::deserialize(&file).map_err(|error| failed(op, &error))?;
     tensors.iter().map(|(name, view)| Ok((name.to_owned(), Tensor::try_from(view)?))).collect()
+}
+
+fn io_error(op: &'static str, path: &Path, source: std::io::Error) -> Error {
+    Error::Io { op, path: path.into(), source: source.into() }
 }
 
 fn failed(op: &'static str, error: &dyn std::error::Error) -> Error {

@@ -80,7 +80,7 @@ fn dtypes_that_one_side_lacks_are_errors() {
 #[test]
 fn files_that_are_missing_or_malformed_are_errors() {
     let file = Temporary::new("malformed");
-    assert!(matches!(load(&file.0), Err(Error::File { op: "safetensors::load", .. })));
+    assert!(matches!(load(&file.0), Err(Error::Io { op: "safetensors::load", .. })));
     let whole = Tensor::from_slice(&[1.0f32, 2.0], &[2]).unwrap();
     save([("x", &whole)], &file.0).unwrap();
     let bytes = std::fs::read(&file.0).unwrap();
@@ -89,7 +89,7 @@ fn files_that_are_missing_or_malformed_are_errors() {
         assert!(load(&file.0).is_err(), "{len} of {} bytes", bytes.len());
     }
     let nowhere = file.0.join("no directory");
-    assert!(matches!(save([("x", &whole)], nowhere), Err(Error::File { .. })));
+    assert!(matches!(save([("x", &whole)], nowhere), Err(Error::Io { .. })));
 }
 
 also_on_gpu!(a_map_of_tensors_round_trips);
