@@ -19,7 +19,7 @@ RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.wgsl'
 # Everything that is optional.
 FEATURES := $(subst $(space),$(comma),$(addprefix inlay-tensor/,gpu serde ndarray safetensors candle))
 # Files that a macro names as modules. `cargo fmt` does not see them.
-IN_MACROS := --edition 2024 $(wildcard crates/inlay/src/ops/*.rs)
+IN_MACROS := --edition 2024 $(wildcard crates/inlay/src/ops/*.rs crates/inlay/src/ops/*/*.rs)
 PACKAGE := $(shell find python/inlay -name '*.py' -o -name '*.pyi' -o -name py.typed)
 
 # The crates for the registry, in the order in which they are published. Candle is not built, because
