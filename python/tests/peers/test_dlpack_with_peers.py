@@ -54,6 +54,60 @@ def test_memory_of_ours_outlives_us_in_torch(dtype) -> None:
     assert torch.equal(theirs, torch.ones((4, 5), dtype=getattr(torch, dtype)))
 
 
+def to_torch(values: object) -> torch.Tensor:
+    return torch.from_numpy(np.array(values))
+
+
+each_library = pytest.mark.parametrize(
+    "make", [to_torch, paddle.to_tensor], ids=["torch", "paddle"]
+)
+
+
+@each_library
+def test_their_tensors_are_arguments_of_every_kind(make) -> None:
+    x, flat = make(np.ones((2, 2), "f4")), make(np.ones(2, "f4"))
+    index, column, mask = make([0]), make([[0]]), make([True, False])
+    ours = inlay.arange(4, dtype="float32").reshape(2, 2)
+    for call in (
+        lambda a: inlay.scatter(a(x), [0], np.zeros((1, 2), "f4")),
+        lambda a: inlay.scatter(ours, a(index), np.ones((1, 2), "f4")),
+        lambda a: inlay.scatter_(ours.copy(), [0], a(x)),
+        lambda a: ours.scatter([0], a(x)),
+        lambda a: inlay.masked_scatter(ours, a(mask), ours),
+        lambda a: inlay.masked_scatter(ours, [True, False], a(flat)),
+        lambda a: inlay.slice_scatter(a(x), ours),
+        lambda a: inlay.diagonal_scatter(ours, a(flat)),
+        lambda a: inlay.put_along_axis(ours, a(column), 7.0, 0),
+        lambda a: inlay.index_select(ours, a(index)),
+        lambda a: inlay.where(a(mask), ours, ours),
+        lambda a: inlay.tril(a(x)),
+        lambda a: inlay.sum(a(x)),
+        lambda a: inlay.cast(a(x), "int8"),
+        lambda a: inlay.add(ours, a(x)),
+        lambda a: inlay.to_tensor(a(x)),
+    ):
+        got, expected = call(lambda theirs: theirs), call(lambda theirs: theirs.numpy())
+        assert type(got) is type(expected)
+        assert np.array_equal(np.asarray(got), np.asarray(expected))
+
+
+@each_library
+def test_their_tensors_are_written_in_place(make) -> None:
+    theirs = make(np.zeros((2, 2), "f4"))
+    assert inlay.slice_scatter_(theirs, np.ones((2, 2), "f4")) is theirs
+    assert theirs.tolist() == [[1, 1], [1, 1]]
+
+
+@each_library
+def test_their_tensors_are_keys(make) -> None:
+    for key in ([0], [0, 1], [True, False], True):
+        ours, array = inlay.zeros([2, 2]), np.zeros((2, 2), "f4")
+        ours[make(key)] = 1.0
+        array[np.array(key)] = 1.0
+        assert np.array_equal(ours, array)
+        assert np.array_equal(ours[make(key)], array[np.array(key)])
+
+
 def test_tensors_of_others_are_arguments() -> None:
     for other in (torch.ones(2), paddle.ones([2])):
         assert inlay.to_tensor(other).tolist() == [1, 1]
