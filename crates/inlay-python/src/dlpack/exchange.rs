@@ -88,17 +88,34 @@ impl Table {
         subject: Subject,
         purpose: Purpose,
     ) -> PyResult<Tensor> {
-        let function = self.api.managed_tensor_from_py_object_no_sync;
-        if let Some(function) = function.filter(|_| self.is_dense(object))
-            && let Some(managed) = self.managed(object, function)
-            && !(purpose == Purpose::Write && managed.is_copied())
-            && let Ok(tensor) = adopt(object.py(), managed)
-        {
-            self.expect_resolved(object, subject, tensor.dtype())?;
-            return Ok(tensor);
+        match self.own(object, purpose) {
+            Some(tensor) => {
+                self.expect_resolved(object, subject, tensor.dtype())?;
+                Ok(tensor)
+            }
+            // `__dlpack__` finds the reason, and has the better message.
+            None => capsule::import(object, &subject.to_string(), purpose),
         }
-        // `__dlpack__` finds the reason, and has the better message.
-        capsule::import(object, &subject.to_string(), purpose)
+    }
+
+    /// Imports a tensor if its memory can be shared. Bits that change what is read are not looked at.
+    fn own(&self, object: &Bound<'_, PyAny>, purpose: Purpose) -> Option<Tensor> {
+        let function = self.api.managed_tensor_from_py_object_no_sync?;
+        let managed = self.is_dense(object).then(|| self.managed(object, function))??;
+        let writes_copy = purpose == Purpose::Write && managed.is_copied();
+        if writes_copy { None } else { adopt(object.py(), managed).ok() }
+    }
+
+    /// Like [`Table::import`], but returns `None` for a tensor that is anything but plain elements in
+    /// memory.
+    #[inline]
+    pub(crate) fn import_plain(
+        &self,
+        object: &Bound<'_, PyAny>,
+        purpose: Purpose,
+    ) -> Option<Tensor> {
+        let tensor = self.own(object, purpose)?;
+        self.is_resolved(object, tensor.dtype()).then_some(tensor)
     }
 
     fn managed(
@@ -119,42 +136,38 @@ impl Table {
         }
     }
 
-    /// Like [`Table::import`], but the library allocates nothing, and the result keeps only the
+    /// Like [`Table::import_plain`], but the library allocates nothing, and the result keeps only the
     /// object alive. That takes a quarter of the time.
     ///
     /// # Safety
-    /// The tensor and all that share its memory are dropped before the GIL is released or Python
-    /// code runs. A method of the object such as PyTorch's `resize_` or `set_` frees its memory
-    /// while the object lives on, so a call that releases the GIL must import its arguments.
-    #[expect(dead_code, reason = "for the calls on tensors of frameworks that keep the GIL")]
-    pub(crate) unsafe fn borrow(
+    /// The tensor and all that share its memory are not read or written after the GIL is released or
+    /// Python code runs. A method of the object such as PyTorch's `resize_` or `set_` frees its
+    /// memory while the object lives on, so a call that releases the GIL must import its arguments.
+    #[inline]
+    pub(crate) unsafe fn borrow_plain(
         &self,
         object: &Bound<'_, PyAny>,
-        subject: Subject,
         purpose: Purpose,
-    ) -> PyResult<Tensor> {
+    ) -> Option<Tensor> {
         let writable = purpose == Purpose::Write;
-        let function = self.api.dltensor_from_py_object_no_sync;
-        if let Some(function) = function.filter(|_| self.is_mutable || !writable)
-            && self.is_dense(object)
-        {
-            let mut view = MaybeUninit::<DLTensor>::uninit();
-            // SAFETY: as in `managed`. A function that returns 0 has filled in the struct. Its
-            // elements are valid until other code of the library runs, and the caller guarantees
-            // that none does while the tensor is used.
-            let tensor = unsafe {
-                match function(object.as_ptr().cast(), view.as_mut_ptr()) {
-                    0 => view.assume_init_ref().to_tensor(writable, object.clone().unbind()).ok(),
-                    _ => None,
-                }
-            };
-            if let Some(tensor) = tensor {
-                self.expect_resolved(object, subject, tensor.dtype())?;
-                return Ok(tensor);
-            }
-            drop(PyErr::take(object.py()));
+        let function = self.api.dltensor_from_py_object_no_sync?;
+        if (writable && !self.is_mutable) || !self.is_dense(object) {
+            return None;
         }
-        self.import(object, subject, purpose)
+        let mut view = MaybeUninit::<DLTensor>::uninit();
+        // SAFETY: as in `managed`. A function that returns 0 has filled in the struct. Its elements
+        // are valid until other code of the library runs, and the caller guarantees that none does
+        // while the tensor is used.
+        let tensor = unsafe {
+            match function(object.as_ptr().cast(), view.as_mut_ptr()) {
+                0 => view.assume_init_ref().to_tensor(writable, object.clone().unbind()).ok(),
+                _ => {
+                    drop(PyErr::take(object.py()));
+                    None
+                }
+            }
+        }?;
+        self.is_resolved(object, tensor.dtype()).then_some(tensor)
     }
 
     /// Makes a tensor of the library over the memory of `tensor`, which should be a fresh one. The
@@ -193,8 +206,19 @@ impl Table {
         !self.is_mixed || says(object, intern!(object.py(), "is_dense"))
     }
 
-    /// Fails for a tensor whose elements are not those in memory. Only a floating-point number can
-    /// be negated when it is read, and only a complex one conjugated.
+    /// Whether the elements of a tensor are those in memory. Only a floating-point number can be
+    /// negated when it is read, and only a complex one conjugated.
+    #[inline]
+    fn is_resolved(&self, object: &Bound<'_, PyAny>, dtype: DType) -> bool {
+        let py = object.py();
+        // The dtypes with a derivative are those of floating-point numbers.
+        !self.is_lazy
+            || !dtype.is_differentiable()
+            || !(says(object, intern!(py, "is_neg"))
+                || is_complex(dtype) && says(object, intern!(py, "is_conj")))
+    }
+
+    /// Fails for a tensor whose elements are not those in memory.
     #[inline]
     fn expect_resolved(
         &self,
@@ -202,20 +226,19 @@ impl Table {
         subject: Subject,
         dtype: DType,
     ) -> PyResult<()> {
-        // The dtypes with a derivative are these.
-        if !self.is_lazy || !dtype.is_differentiable() {
+        if self.is_resolved(object, dtype) {
             return Ok(());
         }
-        let py = object.py();
-        if says(object, intern!(py, "is_neg")) {
+        if says(object, intern!(object.py(), "is_neg")) {
             return Err(unresolved(object, subject, Class::Type, "negated", "neg"));
         }
-        if matches!(dtype, DType::C64 | DType::C128) && says(object, intern!(py, "is_conj")) {
-            let how = "conjugated (its conjugate bit is set)";
-            return Err(unresolved(object, subject, Class::Buffer, how, "conj"));
-        }
-        Ok(())
+        let how = "conjugated (its conjugate bit is set)";
+        Err(unresolved(object, subject, Class::Buffer, how, "conj"))
     }
+}
+
+fn is_complex(dtype: DType) -> bool {
+    matches!(dtype, DType::C64 | DType::C128)
 }
 
 /// Calls a method without arguments, and returns whether it returns `True`.
