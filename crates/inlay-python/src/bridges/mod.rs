@@ -12,7 +12,7 @@ use pyo3::types::{PyTuple, PyType};
 use pyo3::{ffi, intern};
 
 use crate::dlpack::{self, Purpose, Subject, Table};
-use crate::error::{raise, type_name};
+use crate::error::raise;
 use crate::tensor::PyTensor;
 
 pub(crate) use native::Native;
@@ -155,13 +155,6 @@ impl Foreign {
 #[pyfunction]
 fn _library(object: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
     Ok(Foreign::of(object)?.map(Foreign::name))
-}
-
-/// Returns a text that names the class of an object, for errors.
-pub(crate) fn class_of(object: &Bound<'_, PyAny>) -> String {
-    let module = object.get_type().module();
-    let module = module.map_or(String::new(), |module| module.to_string_lossy().into_owned());
-    format!("{}.{}", module.split('.').next().unwrap_or_default(), type_name(object))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

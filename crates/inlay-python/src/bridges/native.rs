@@ -139,8 +139,8 @@ impl Native {
     /// in memory.
     ///
     /// # Safety
-    /// If not `owning`: as for [`Table::borrow_plain`].
-    #[expect(unsafe_code, reason = "passes the duty of `borrow_plain` on")]
+    /// If not `owning`: as for [`Table::borrow`].
+    #[expect(unsafe_code, reason = "passes the duty of `borrow` on")]
     pub(crate) unsafe fn tensor(
         &self,
         object: &Bound<'_, PyAny>,
@@ -150,7 +150,7 @@ impl Native {
         let tensor = match owning {
             true => self.table.import_plain(object, purpose),
             // SAFETY: the caller guarantees it.
-            false => unsafe { self.table.borrow_plain(object, purpose) },
+            false => unsafe { self.table.borrow(object, purpose) },
         };
         // Wrappers without memory of their own have no address.
         tensor.filter(|tensor| tensor.numel() == 0 || !tensor.data_ptr().is_null())

@@ -9,10 +9,10 @@ use smallvec::SmallVec;
 use super::arguments::{MOST, Objects, Values};
 use super::entry::Entry;
 use super::{Given, Object};
-use crate::bridges::{Foreign, Native, class_of};
+use crate::bridges::{Foreign, Native};
 use crate::convert::{Arg, Call, KEEP_GIL};
 use crate::dlpack::Purpose;
-use crate::error::{Class, raise};
+use crate::error::{Class, raise, type_name};
 use crate::tensor::PyTensor;
 
 /// The library of an object, if it can be one of the three.
@@ -92,7 +92,7 @@ fn mixed(
 fn described(object: Object<'_, '_>, library: Foreign) -> String {
     match Call::is_list(object) {
         true => format!("list of tensors of {}", library.name()),
-        false => class_of(object),
+        false => type_name(object),
     }
 }
 
