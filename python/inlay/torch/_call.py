@@ -21,7 +21,7 @@ _C = torch._C
 _OPERATIONS = {operation.name: operation for operation in inlay.operations()}
 
 
-class Framework:
+class Torch:
     """What `inlay._bridge` needs to know of torch."""
 
     name = "torch"
@@ -42,6 +42,9 @@ class Framework:
         return torch.from_dlpack(tensor)
 
 
+_TORCH = Torch()
+
+
 def call(name: str, in_place: bool, objects: Sequence[Any]) -> Any:
     """Calls an operation, with one object for each declared argument.
 
@@ -59,7 +62,7 @@ def call(name: str, in_place: bool, objects: Sequence[Any]) -> Any:
         return handle_torch_function(public, relevant, **keywords)
     given = [name_of(value, name) if isinstance(value, torch.dtype) else value for value in objects]
     try:
-        function, tensors = bind(operation, tuple(given), Framework)
+        function, tensors = bind(name, tuple(given), _TORCH)
         if modes_active() or not all(map(is_plain, tensors)):
             return _dispatched(operation, in_place, given, tensors)
         run = _write if in_place else _compute

@@ -15,7 +15,7 @@ from torch.autograd import forward_ad
 
 from inlay._inlay import Function, operations
 
-from ._autograd import Derived, apply
+from ._autograd import Derived, apply, needs_old_value
 from ._checks import explain, resolved
 from ._fake import infer
 from ._schema import Layout, schema
@@ -41,7 +41,7 @@ class Named:
     def function(self) -> Any:
         """The Function of the call. Symbolic integers among its arguments become numbers."""
         if self._function is None:
-            self._function = Function(self.layout.operation.name, tuple(self.objects))
+            self._function = Function(self.layout.name, tuple(self.objects))
         return self._function
 
     def redispatch(self, tensors: Sequence[Any]) -> list[Any]:
@@ -91,7 +91,7 @@ def _define(operation: Any) -> None:
         objects = layout.objects(args, keywords)
         return Named(overload, layout, objects), layout.split(objects)
 
-    @_kernel("CompositeExplicitAutograd" if not layout.has_tensors else "CPU", name)
+    @_kernel("CompositeExplicitAutograd" if not layout.tensors else "CPU", name)
     def cpu(*args: Any, **keywords: Any) -> Any:
         call, tensors = parts(args, keywords)
         return compute(call.function, tensors)[0]
@@ -101,7 +101,7 @@ def _define(operation: Any) -> None:
         call, tensors = parts(args, keywords)
         return infer(call.function, tensors)[0]
 
-    if not layout.has_tensors:
+    if not layout.tensors:
         return
 
     @_kernel("Autograd", name, True)
@@ -144,7 +144,10 @@ def _define_in_place(operation: Any) -> None:
     @_kernel("Autograd", name, True)
     def autograd(keys: Any, *args: Any, **keywords: Any) -> None:
         if _needs_gradient(args):
-            args[0].copy_(functional(*args, **keywords))
+            call = Named(functional, layout, layout.objects(args, keywords))
+            saved = needs_old_value(call.function, layout.split(call.objects))
+            source = args[0].clone() if saved else args[0]
+            args[0].copy_(functional(source, *args[1:], **keywords))
         else:
             _below(overload, keys, args, keywords)
 
@@ -155,7 +158,7 @@ def _define_in_place(operation: Any) -> None:
 
     @_kernel(_TRANSFORM, name)
     def transform(*args: Any, **keywords: Any) -> None:
-        args[0].copy_(functional(*args, **keywords))
+        args[0].copy_(functional(args[0].clone(), *args[1:], **keywords))
 
 
 def _define_function() -> None:

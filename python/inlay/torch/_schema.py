@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+
+import inlay
 
 from ._dtypes import DTYPES, name_of
 
@@ -34,15 +36,12 @@ _TYPES = {
 }
 
 
-def fields(operation: Any) -> list[Any]:
-    """Returns the arguments that a schema has: all but the label, which has no use in torch."""
-    return [argument for argument in operation.arguments if argument.kind != "Label"]
-
-
 def schema(operation: Any, in_place: bool) -> str:
     """Returns the schema of an operation, or of its in-place form, which returns nothing."""
     parts, star = [], False
-    for argument in fields(operation):
+    for argument in operation.arguments:
+        if argument.kind == "Label":
+            continue  # it has no use in torch
         if argument.keyword_only and not star:
             star = True
             parts.append("*")
@@ -67,71 +66,89 @@ def _literal(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
+class Field(NamedTuple):
+    """An argument of a schema. It is plain data, because Dynamo reads it, too."""
+
+    name: str
+    kind: str
+    default: Any
+    keyword_only: bool
+    place: int  # among Inlay's arguments
+
+
 class Layout:
     """Converts between the arguments of a `torch.ops.inlay` call and Inlay's arguments."""
 
     def __init__(self, operation: Any) -> None:
-        self.operation = operation
-        self.fields = fields(operation)
-        self._count = len(operation.arguments)
-        self._places = [
-            place for place, each in enumerate(operation.arguments) if each.kind != "Label"
-        ]
-        self.has_tensors = any(each.kind in (*TENSORS, *LISTS) for each in self.fields)
+        self.name: str = operation.name
+        self.fields = tuple(
+            Field(each.name, each.kind, each.default, each.keyword_only, place)
+            for place, each in enumerate(operation.arguments)
+            if each.kind != "Label"
+        )
+        self.count = len(operation.arguments)
+        self.tensors = tuple(
+            (field.place, field.kind in LISTS)
+            for field in self.fields
+            if field.kind in (*TENSORS, *LISTS)
+        )
 
     def objects(self, args: Sequence[Any], keywords: dict[str, Any]) -> list[Any]:
         """Returns Inlay's arguments, one for each declared one."""
-        result: list[Any] = [None] * self._count
-        for k, (field, place) in enumerate(zip(self.fields, self._places, strict=True)):
+        result: list[Any] = [None] * self.count
+        for k, field in enumerate(self.fields):
             value = args[k] if k < len(args) else keywords.get(field.name, field.default)
-            read = _READ.get(field.kind)
-            result[place] = read(value) if read and value is not None else value
+            if value is not None and field.kind in _READ:
+                value = _READ[field.kind](value)
+            result[field.place] = value
         return result
 
     def arguments(self, objects: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Returns the arguments of a `torch.ops.inlay` call from Inlay's arguments."""
-        args, keywords = [], {}
-        steps = self._steps(objects)
-        for field, place in zip(self.fields, self._places, strict=True):
-            value = objects[place]
-            if value is None:
-                value = None if field.kind == "DType" else field.default
-            elif field.kind == "BoundList":
-                value = _bounds(field.name, value, steps)
-            elif field.kind in _WRITE:
-                value = _WRITE[field.kind](value)
-            if field.keyword_only:
-                keywords[field.name] = value
-            else:
-                args.append(value)
-        return args, keywords
-
-    def _steps(self, objects: Sequence[Any]) -> Any:
-        for argument, value in zip(self.operation.arguments, objects, strict=True):
-            if argument.kind == "BoundList" and argument.name == "step":
-                return 1 if value is None else value
-        return None
+        return arguments(self.fields, objects)
 
     def split(self, objects: Sequence[Any]) -> list[Any]:
         """Returns all tensors among the arguments, in order."""
         tensors: list[Any] = []
-        for argument, value in zip(self.operation.arguments, objects, strict=True):
-            if argument.kind in TENSORS:
-                tensors.append(value)
-            elif argument.kind in LISTS:
-                tensors.extend(value)
+        for place, several in self.tensors:
+            if several:
+                tensors.extend(objects[place])
+            else:
+                tensors.append(objects[place])
         return tensors
 
     def filled(self, objects: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
         """Returns the arguments with other tensors in the places of those that they have."""
         source = iter(tensors)
         result = list(objects)
-        for k, argument in enumerate(self.operation.arguments):
-            if argument.kind in TENSORS:
-                result[k] = next(source)
-            elif argument.kind in LISTS:
-                result[k] = [next(source) for _ in objects[k]]
+        for place, several in self.tensors:
+            result[place] = [next(source) for _ in objects[place]] if several else next(source)
         return result
+
+
+def arguments(
+    fields: Sequence[Field], objects: Sequence[Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Returns the arguments of a `torch.ops.inlay` call from Inlay's arguments."""
+    args, keywords, steps = [], {}, 1
+    for field in fields:
+        if field.name == "step" and objects[field.place] is not None:
+            steps = objects[field.place]
+    for field in fields:
+        value = objects[field.place]
+        if value is None:
+            value = None if field.kind == "DType" else field.default
+        elif field.kind == "BoundList":
+            value = _bounds(field.name, value, steps)
+        elif field.kind in _LISTED:
+            value = list(value) if isinstance(value, (list, tuple)) else [value]
+        elif field.kind == "DType":
+            value = _dtype(value)
+        if field.keyword_only:
+            keywords[field.name] = value
+        else:
+            args.append(value)
+    return args, keywords
 
 
 def _bounds(name: str, value: Any, steps: Any) -> list[Any]:
@@ -149,15 +166,15 @@ def _bounds(name: str, value: Any, steps: Any) -> list[Any]:
     return bounds
 
 
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else name_of(value)
 
 
 def _dtype(value: Any) -> Any:
     if isinstance(value, torch.dtype):
         return value
-    import inlay
-
+    if isinstance(value, str):
+        return DTYPES[value]
     return DTYPES[inlay.dtype(value).name]
 
 
@@ -166,11 +183,5 @@ def _no_device(value: Any) -> Any:
         raise ValueError(f"inlay: device={value} is not supported; results are CPU tensors")
 
 
-_READ: dict[str, Callable[[Any], Any]] = {"DType": name_of, "Device": _no_device}
-_WRITE: dict[str, Callable[[Any], Any]] = {
-    "DType": _dtype,
-    "AxisList": _listed,
-    "Axes": _listed,
-    "Ints": _listed,
-    "Sizes": _listed,
-}
+_LISTED = ("AxisList", "Axes", "Ints", "Sizes")
+_READ: dict[str, Callable[[Any], Any]] = {"DType": _name, "Device": _no_device}
