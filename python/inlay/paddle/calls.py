@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import paddle
+
 from inlay._bridge import bind
 from inlay.paddle import tensors as eager
 from inlay.paddle.layer import apply
 from inlay.paddle.writes import write
 
 
+@paddle.jit.not_to_static  # type: ignore[untyped-decorator]
 def call(name: str, in_place: bool, objects: tuple[Any, ...]) -> Any:
     """Calls an operation on the tensors of Paddle among its arguments, eager or symbolic.
 

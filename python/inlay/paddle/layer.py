@@ -5,24 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import paddle
-from inlay.errors import InlayRuntimeError
-from inlay.paddle.tensors import spec
 from paddle.base import core
+
+from inlay.errors import InlayRuntimeError
+from inlay.paddle.tensors import differentiable, dtype, spec
 
 if TYPE_CHECKING:
     from inlay._inlay import Function
-
-# The dtypes that have gradients.
-_DIFFERENTIABLE = frozenset(
-    [
-        paddle.float16,
-        paddle.bfloat16,
-        paddle.float32,
-        paddle.float64,
-        paddle.complex64,
-        paddle.complex128,
-    ]
-)
 
 
 def wanted(function: Function, tensors: list[Any]) -> tuple[bool, ...] | None:
@@ -31,7 +20,7 @@ def wanted(function: Function, tensors: list[Any]) -> tuple[bool, ...] | None:
         return None
     found = tuple(
         may and type(tensor) is not tuple and not tensor.stop_gradient
-        for may, tensor in zip(function.differentiable, tensors)
+        for may, tensor in zip(function.differentiable, tensors, strict=True)
     )
     return found if any(found) else None
 
@@ -46,7 +35,7 @@ def apply(function: Function, tensors: list[Any]) -> list[Any]:
 
 def sources(tensors: list[Any], needs: tuple[bool, ...]) -> list[Any]:
     """The inputs that need a gradient."""
-    return [tensor for tensor, need in zip(tensors, needs) if need]
+    return [tensor for tensor, need in zip(tensors, needs, strict=True) if need]
 
 
 class Call:
@@ -119,14 +108,16 @@ class InlayCall(paddle.autograd.PyLayer):  # type: ignore[misc]
 
     @staticmethod
     def forward(ctx: Any, call: Call, sources: list[Any]) -> tuple[Any, ...]:
+        """Calls the function, and saves what its gradient uses."""
         results = call.function.call(call.tensors)
         ctx.saved = Saved(call, results)
-        constant = [result for result in results if result.dtype not in _DIFFERENTIABLE]
+        constant = [result for result in results if not differentiable(dtype(result))]
         if constant:
             ctx.mark_non_differentiable(*constant)
         return tuple(results)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[list[Any]]:
+        """The gradients of the inputs that need one, as one list."""
         saved = ctx.saved
         return (apply(saved.vjp, [*saved.restore(), *gradients]),)

@@ -1,10 +1,11 @@
-"""What the bridge needs to know about Paddle tensors: their dtypes, and which of them it can read."""
+"""What the bridge needs to know about Paddle tensors: dtypes, and which of them it can read."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import paddle
+
 from inlay._inlay import Operation, Tensor, operations
 from inlay.errors import InlayTypeError, InlayValueError
 
@@ -20,6 +21,11 @@ def dtype_name(dtype: Any) -> str:
     if name is None:
         name = _NAMES[dtype] = str(dtype).removeprefix("paddle.")
     return name
+
+
+def differentiable(name: str) -> bool:
+    """Whether tensors of a dtype have gradients."""
+    return name.startswith(("float", "bfloat", "complex"))
 
 
 def is_tensor(value: object) -> bool:

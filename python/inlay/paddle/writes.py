@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from paddle import _C_ops
+
 from inlay.errors import InlayValueError
 from inlay.paddle.layer import Call, InlayCall, Saved, sources, wanted
 from inlay.paddle.tensors import OPERATIONS, spec
-from paddle import _C_ops
 
 if TYPE_CHECKING:
     from inlay._inlay import Function
@@ -46,6 +47,7 @@ class InlayWrite(InlayCall):
 
     @staticmethod
     def forward(ctx: Any, call: Call, sources: list[Any]) -> Any:
+        """Writes into the target, and saves what the gradient uses."""
         call.function.write(call.tensors)
         target = call.tensors[0]
         ctx.saved = Saved(call, [target], written=True)
