@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
-use inlay::{Argument, ArgumentKind as Kind, Bounds, Error, Reduce, Returns, Tensor, Value};
+use inlay::{Argument, ArgumentKind as Kind, Bounds, DType, Error, Reduce, Returns, Tensor, Value};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -243,31 +243,61 @@ fn list<'a, 'py>(
 #[inline(never)]
 fn attribute<'py>(
     call: &mut Call<'py>,
-    &Argument { name: arg, kind, .. }: &Argument,
+    argument: &Argument,
     object: Object<'_, 'py>,
     values: &mut Values<'_>,
     k: usize,
 ) -> PyResult<()> {
-    let value = match kind {
-        Kind::Label => return call.name(object),
+    let value = constant(call, argument, object)?;
+    if let (Kind::Sizes, Value::Ints(sizes)) = (argument.kind, &value) {
+        values.make(1);
+        sizes.iter().for_each(|&size| values.make(size));
+    }
+    values.set(k, value);
+    Ok(())
+}
+
+/// Converts an argument that is not a tensor.
+pub(super) fn constant<'py>(
+    call: &mut Call<'py>,
+    &Argument { name: arg, kind, .. }: &Argument,
+    object: Object<'_, 'py>,
+) -> PyResult<Value<'static>> {
+    Ok(match kind {
+        Kind::Int | Kind::Extent => Value::Int(call.integer(arg, object)?),
+        Kind::Bound => Value::Int(call.bound(arg, object)?),
+        Kind::Flag => Value::Flag(call.flag(arg, object)?),
+        Kind::Label => {
+            call.name(object)?;
+            Value::Absent
+        }
         Kind::Reduce => Value::Reduce(reduce(call, arg, object, "")?),
         Kind::ReduceOrAssign => Value::Reduce(reduce(call, arg, object, "assign")?),
         Kind::Axes | Kind::Ints => Value::Ints(call.integers(arg, object)?),
-        Kind::Sizes => {
-            let sizes = call.sizes(arg, object)?;
-            values.make(1);
-            sizes.iter().for_each(|&size| values.make(size));
-            Value::Ints(sizes)
-        }
+        Kind::Sizes => Value::Ints(call.sizes(arg, object)?),
         Kind::AxisList => Value::Bounds(axes(call, arg, object)?),
         Kind::BoundList => Value::Bounds(bounds(call, arg, object)?),
         Kind::DType => Value::DType(dtype::parse(call.op(), object)?),
         Kind::Device => Value::Device(device::parse(call.op(), object)?),
         Kind::Scalar => Value::Scalar(call.scalar(arg, object)?),
-        kind => unreachable!("{kind:?} is converted elsewhere"),
-    };
-    values.set(k, value);
-    Ok(())
+        kind => unreachable!("{kind:?} is a tensor"),
+    })
+}
+
+/// Converts a tensor argument that is a number, a list or an array, by the rules of its kind. A
+/// number takes the dtype `like`, if that is given.
+pub(super) fn tensor<'a, 'py>(
+    call: &mut Call<'py>,
+    &Argument { name, kind, .. }: &Argument,
+    object: Object<'a, 'py>,
+    like: Option<DType>,
+) -> PyResult<Arg<'a>> {
+    match (kind, like) {
+        (Kind::Index | Kind::Indices, _) => call.index(name, object),
+        (Kind::Mask, _) => call.mask(name, object),
+        (Kind::Like | Kind::Operand, Some(dtype)) => call.values(name, object, dtype),
+        _ => call.array(name, object),
+    }
 }
 
 /// Converts the name of a reduction. `other`, unless empty, is one more name, for which the result

@@ -6,6 +6,8 @@
 mod args;
 mod arguments;
 mod entry;
+mod foreign;
+mod functions;
 mod gradients;
 mod hooks;
 mod item;
@@ -31,6 +33,9 @@ type Given<'py> = PyResult<Bound<'py, PyAny>>;
 /// Calls an operation, or its in-place form, with the objects of its arguments in declared order.
 /// Trailing arguments may be left out.
 fn call<'py>(py: Python<'py>, entry: &Entry, objects: &Objects<'_, 'py>) -> Given<'py> {
+    if let Some(library) = foreign::library(entry, objects)? {
+        return foreign::call(py, library, entry, objects);
+    }
     let mut call = Call::new(py, entry.operation.name);
     let mut values = Values::new();
     arguments::convert(&mut call, entry, objects, &mut values)?;
@@ -45,6 +50,7 @@ fn call<'py>(py: Python<'py>, entry: &Entry, objects: &Objects<'_, 'py>) -> Give
 /// Adds the operations to the module and to `Tensor`.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     table::register(module)?;
+    functions::register(module)?;
     macro_rules! add {
         ($($name:ident),+) => {
             $(module.add_function(wrap_pyfunction!(gradients::$name, module)?)?;)+

@@ -39,6 +39,7 @@ declare! {
         name: Label = None
     )
         gradients [input, src]
+        batch Axes
         twin out => out.apply(WriteRegion(Diagonal { offset, axis1, axis2 }), &[input, src]);
 
     /// The diagonal of two axes, as a view. Both axes are dropped, and the diagonal's length comes
@@ -52,6 +53,7 @@ declare! {
     )
         -> View
         gradients [x]
+        batch Axes
         => x.diagonal(Diagonal { offset, axis1, axis2 });
 }
 

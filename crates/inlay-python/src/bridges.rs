@@ -1,0 +1,141 @@
+//! Tensors of PyTorch, Paddle and JAX: which library an object belongs to, and the calls that go to
+//! its bridge, a Python module.
+
+use std::cell::RefCell;
+
+use inlay::Tensor;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyTuple, PyType};
+use pyo3::{ffi, intern};
+
+use crate::dlpack::{self, Purpose};
+use crate::error::type_name;
+
+/// A library whose tensors are arguments and results of operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Foreign {
+    Torch,
+    Paddle,
+    Jax,
+}
+
+/// The number of classes whose library is remembered.
+const KNOWN: usize = 64;
+
+thread_local! {
+    /// The library of the classes seen last. The classes are kept alive, so that an address stays
+    /// that of its class.
+    static CLASSES: RefCell<Vec<(*mut ffi::PyTypeObject, Py<PyType>, Option<Foreign>)>> =
+        const { RefCell::new(Vec::new()) };
+}
+
+impl Foreign {
+    /// The library of an object, if it is a tensor of one of the three.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Foreign>> {
+        let class = object.get_type_ptr();
+        let known = CLASSES.with_borrow(|classes| {
+            classes.iter().find(|(other, ..)| *other == class).map(|(.., foreign)| *foreign)
+        });
+        match known {
+            Some(foreign) => Ok(foreign),
+            None => Foreign::of_class(&object.get_type()),
+        }
+    }
+
+    #[cold]
+    fn of_class(class: &Bound<'_, PyType>) -> PyResult<Option<Foreign>> {
+        let mut found = None;
+        for base in class.mro().iter() {
+            let base = base.cast_into::<PyType>()?;
+            let (module, name) = (base.module()?, base.name()?);
+            let (module, name) = (module.to_string_lossy(), name.to_string_lossy());
+            let package = module.split('.').next().unwrap_or_default();
+            found = match (package, &*name) {
+                ("torch", "Tensor") => Some(Foreign::Torch),
+                ("paddle", "Tensor" | "Variable" | "Value" | "OpResult") => Some(Foreign::Paddle),
+                ("jax" | "jaxlib", "ArrayImpl" | "Array" | "Tracer") => Some(Foreign::Jax),
+                _ => continue,
+            };
+            break;
+        }
+        CLASSES.with_borrow_mut(|classes| {
+            if classes.len() >= KNOWN {
+                classes.clear();
+            }
+            classes.push((class.as_type_ptr(), class.clone().unbind(), found));
+        });
+        Ok(found)
+    }
+
+    /// The name of the library, and of its bridge in the package `inlay`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Foreign::Torch => "torch",
+            Foreign::Paddle => "paddle",
+            Foreign::Jax => "jax",
+        }
+    }
+
+    /// Returns a tensor over the memory of an object of this library. Its gradient is not looked at.
+    pub(crate) fn read(self, op: &str, arg: &str, object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        let plain = match self {
+            Foreign::Jax => object.clone(),
+            _ => object.call_method0(intern!(object.py(), "detach"))?,
+        };
+        dlpack::import(&plain, &format!("{op}: {arg}"), Purpose::Read)
+    }
+
+    /// Returns a tensor of this library over the memory of a result.
+    pub(crate) fn give<'py>(self, py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+        let module = match self {
+            Foreign::Torch => "torch",
+            Foreign::Paddle => "paddle.utils.dlpack",
+            Foreign::Jax => "jax.dlpack",
+        };
+        let tensor = crate::tensor::PyTensor::new(tensor);
+        py.import(module)?.call_method1(intern!(py, "from_dlpack"), (tensor,))
+    }
+
+    /// The call that converts an argument to this library, for messages.
+    pub(crate) fn conversion(self, arg: &str) -> String {
+        match self {
+            Foreign::Torch => format!("torch.from_dlpack({arg})"),
+            Foreign::Paddle => format!("paddle.from_dlpack({arg})"),
+            Foreign::Jax => format!("jax.numpy.from_dlpack({arg})"),
+        }
+    }
+
+    /// Calls the bridge of this library.
+    pub(crate) fn call<'py>(
+        self,
+        name: &str,
+        in_place: bool,
+        objects: Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static CALLS: [PyOnceLock<Py<PyAny>>; 3] = [const { PyOnceLock::new() }; 3];
+        let py = objects.py();
+        let call = CALLS[self as usize].get_or_try_init(py, || {
+            let module = py.import(format!("inlay.{}", self.name()))?;
+            module.getattr(intern!(py, "call")).map(Bound::unbind)
+        })?;
+        call.bind(py).call1((name, in_place, objects))
+    }
+}
+
+/// The name of the library of an object, or None: ``'torch'``, ``'paddle'`` or ``'jax'``.
+#[pyfunction]
+fn _library(object: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
+    Ok(Foreign::of(object)?.map(Foreign::name))
+}
+
+/// Returns a text that names the class of an object, for errors.
+pub(crate) fn class_of(object: &Bound<'_, PyAny>) -> String {
+    let module = object.get_type().module();
+    let module = module.map_or(String::new(), |module| module.to_string_lossy().into_owned());
+    format!("{}.{}", module.split('.').next().unwrap_or_default(), type_name(object))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(_library, module)?)
+}
