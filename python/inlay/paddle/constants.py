@@ -9,6 +9,9 @@ import paddle
 from inlay._inlay import Tensor
 from inlay.paddle.tensors import dtype_name
 
+#: The name of the library in errors.
+name = "Paddle"
+
 # `paddle.assign` takes NumPy arrays of these dtypes.
 _ASSIGNED = frozenset(["bool", "int32", "int64", "float32", "float64", "complex64", "complex128"])
 

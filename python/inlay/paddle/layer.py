@@ -8,7 +8,7 @@ import paddle
 from paddle.base import core
 
 from inlay.errors import InlayRuntimeError
-from inlay.paddle.tensors import differentiable, dtype, spec
+from inlay.paddle.tensors import differentiable, dtype, run, spec
 
 if TYPE_CHECKING:
     from inlay._inlay import Function
@@ -29,7 +29,7 @@ def apply(function: Function, tensors: list[Any]) -> list[Any]:
     """Calls a function, and records the call if an input needs a gradient."""
     needs = wanted(function, tensors)
     if needs is None:
-        return function.call(tensors)
+        return run(function, tensors)
     return list(InlayCall.apply(Call(function, tensors, needs), sources(tensors, needs)))
 
 
@@ -109,7 +109,7 @@ class InlayCall(paddle.autograd.PyLayer):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, call: Call, sources: list[Any]) -> tuple[Any, ...]:
         """Calls the function, and saves what its gradient uses."""
-        results = call.function.call(call.tensors)
+        results = run(call.function, call.tensors)
         ctx.saved = Saved(call, results)
         constant = [result for result in results if not differentiable(dtype(result))]
         if constant:

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import paddle
 
-from inlay.paddle.tensors import dtype_name
+from inlay.paddle.tensors import dtype_name, run
 
 if TYPE_CHECKING:
     from inlay._inlay import Function
+
+
+#: An input: `None` if it is passed, else the dtype and the number of axes of its stand-in.
+Place = tuple[str, int] | None
 
 
 class Operator:
@@ -20,20 +24,20 @@ class Operator:
     Its inputs are those of the function that are used. Stand-ins take the places of the others.
     """
 
-    _made: dict[tuple[str, tuple[bool, ...]], Operator] = {}  # noqa: RUF012
+    _made: dict[tuple[str, tuple[Place, ...]], Operator] = {}  # noqa: RUF012
 
     def __init__(
         self,
         function: Function,
         outputs: list[Any],
-        given: tuple[bool, ...],
+        places: tuple[Place, ...],
         like: tuple[int, ...],
     ) -> None:
         self.function = function
         self.outputs = outputs
-        self.given = given
+        self.places = places
         self.like = like
-        count = sum(given)
+        count = places.count(None)
         # The name must not contain "_grad", which Paddle takes for the gradient of another
         # operator. Operators with the same name are the same to Paddle, so it has a number.
         self._call = paddle.static.register_op(
@@ -49,20 +53,20 @@ class Operator:
         cls,
         function: Function,
         outputs: list[Any],
-        given: tuple[bool, ...] = (),
+        places: tuple[Place, ...] = (),
         like: tuple[int, ...] = (),
     ) -> Operator:
         """The operator of a function.
 
-        `outputs` are the inferred ones of any of its calls. `given` says which inputs are passed;
-        all are by default. If the results are gradients, `like` has the numbers of their inputs.
+        `outputs` are the inferred ones of any of its calls. By default all inputs are passed. If
+        the results are gradients, `like` has the numbers of their inputs.
         """
-        given = given or (True,) * function.inputs
-        key = (function.text, given)
+        places = places or (None,) * function.inputs
+        key = (function.text, places)
         made = cls._made.get(key)
         if made is None:
             # Operators are kept for ever, as Paddle keeps them.
-            made = cls._made[key] = cls(function, outputs, given, like)
+            made = cls._made[key] = cls(function, outputs, places, like)
         return made
 
     def __call__(self, *tensors: Any) -> list[Any]:
@@ -72,13 +76,13 @@ class Operator:
 
     def run(self, *tensors: Any) -> Any:
         """Runs the function on eager tensors. Paddle calls this while a program runs."""
-        results = self.function.call(self._fill(tensors, ("float32", [])))
+        results = run(self.function, self._fill(tensors))
         return results[0] if len(results) == 1 else tuple(results)
 
     def infer(self, *metas: Any) -> Any:
         """The shapes and dtypes of the results. It never raises, since Paddle aborts then."""
         given = [(dtype_name(meta.dtype), _sizes(meta.shape)) for meta in metas]
-        inputs = self._fill(given, ("float32", []))
+        inputs = self._fill(given)
         try:
             outputs = [inputs[k] for k in self.like] or self.function.infer(inputs)
         except Exception:
@@ -94,10 +98,12 @@ class Operator:
         )
         return found[0] if len(found) == 1 else found
 
-    def _fill(self, given: Any, stand_in: Any) -> list[Any]:
-        """Puts what was given at its places, and a stand-in at the others."""
+    def _fill(self, given: Any) -> list[Any]:
+        """Puts what was given at its places, and stand-ins at the others."""
         items = iter(given)
-        return [next(items) if one else stand_in for one in self.given]
+        return [
+            next(items) if place is None else (place[0], [1] * place[1]) for place in self.places
+        ]
 
 
 def _sizes(shape: Any) -> list[int | None]:

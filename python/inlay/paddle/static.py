@@ -85,14 +85,19 @@ def _recorded(
     vjp = function.vjp(needs)
     inputs = [_spec(tensor) for tensor in tensors]
     results = [_plain(output) for output in outputs]
-    used = [use > 0 for use in vjp.needs([*inputs, *results, *results])]
-    operator = Operator.of(function, outputs)
+    specs = [*inputs, *results, *results]
+    used = [use > 0 for use in vjp.needs(specs)]
     # Paddle asserts that a gradient has the shape of its input, unknown sizes included.
-    like = tuple(k for k, want in enumerate(needs) if want)
+    like = tuple(k for k, need in enumerate(needs) if need)
     for k in like:
         used[k] = True
-    used[len(inputs) + len(results) :] = [True] * len(results)
-    gradient = Operator.of(vjp, outputs, tuple(used), like)
+    used[-len(results) :] = [True] * len(results)
+    places = tuple(
+        None if use else (dtype, len(sizes))
+        for use, (dtype, sizes) in zip(used, specs, strict=True)
+    )
+    operator = Operator.of(function, outputs)
+    gradient = Operator.of(vjp, outputs, places, like)
     # Values that the backward pass uses must go through this context: it can't refer to those of
     # another block.
     context = StaticPyLayerContext()
