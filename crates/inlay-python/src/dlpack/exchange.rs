@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 use inlay::interop::dlpack::{
     Copy, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor, Managed,
 };
-use inlay::{Kind, Tensor};
+use inlay::{DType, Kind, Tensor};
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
@@ -102,6 +102,17 @@ impl Table {
         }
     }
 
+    /// Like [`Table::import`], but returns `None` for a tensor that is anything but plain elements in
+    /// memory.
+    pub(crate) fn import_plain(
+        &self,
+        object: &Bound<'_, PyAny>,
+        purpose: Purpose,
+    ) -> Option<Tensor> {
+        let tensor = self.shared(object, purpose).ok()?;
+        self.is_resolved(object, tensor.dtype()).then_some(tensor)
+    }
+
     fn shared(&self, object: &Bound<'_, PyAny>, purpose: Purpose) -> PyResult<Tensor> {
         let py = object.py();
         let function = match self.api.managed_tensor_from_py_object_no_sync {
@@ -125,13 +136,14 @@ impl Table {
 
     /// Like [`Table::import`], but the library allocates nothing, and the result keeps only the
     /// object alive, not its memory. Returns `None` for a tensor that must be imported: the library
-    /// refuses it, or more must be asked about it. This runs no Python code and keeps the GIL.
+    /// refuses it, or its elements are not those in memory. This runs no Python code, but PyTorch's
+    /// `is_neg` releases the GIL for a moment.
     ///
     /// # Safety
     /// The result and all that share its memory are dropped before the GIL is released or Python
     /// code runs, which may give the object other memory. A call that releases the GIL must import
     /// its arguments.
-    #[expect(dead_code, reason = "for the calls on tensors of frameworks that keep the GIL")]
+    #[inline]
     pub(crate) unsafe fn borrow(
         &self,
         object: &Bound<'_, PyAny>,
@@ -155,7 +167,7 @@ impl Table {
                 }
             }
         };
-        tensor.filter(|tensor| !self.may_be_lazy(tensor))
+        tensor.filter(|tensor| self.is_resolved(object, tensor.dtype()))
     }
 
     /// Makes a tensor of the library over the memory of `tensor`, which should be a fresh one. The
@@ -193,22 +205,18 @@ impl Table {
         !self.is_mixed || says(object, intern!(object.py(), "is_dense"))
     }
 
-    /// Whether the elements of an imported tensor may differ from those in memory, so that the
-    /// object must be asked.
-    ///
-    /// PyTorch conjugates a complex tensor by a mark, and negates the imaginary part of such a
-    /// tensor by another one. An imaginary part has only even strides: every second number in memory
-    /// is a real part.
+    /// Whether the elements of a tensor are those in memory. Only a floating-point number can be
+    /// negated when it is read, and only a complex one conjugated.
     #[inline]
-    fn may_be_lazy(&self, tensor: &Tensor) -> bool {
-        let size = tensor.dtype().size() as isize;
-        let layout = tensor.layout();
-        let dims = || layout.shape().iter().zip(layout.strides());
-        self.is_lazy
-            && match tensor.dtype().kind() {
-                Kind::Complex => true,
-                Kind::Float => dims().all(|(&dim, stride)| dim < 2 || stride & size == 0),
-                Kind::Integer | Kind::Bool => false,
+    fn is_resolved(&self, object: &Bound<'_, PyAny>, dtype: DType) -> bool {
+        let py = object.py();
+        !self.is_lazy
+            || match dtype.kind() {
+                Kind::Bool | Kind::Integer => true,
+                Kind::Float => !says(object, intern!(py, "is_neg")),
+                Kind::Complex => {
+                    !says(object, intern!(py, "is_neg")) && !says(object, intern!(py, "is_conj"))
+                }
             }
     }
 
@@ -220,18 +228,14 @@ impl Table {
         subject: Subject,
         tensor: &Tensor,
     ) -> PyResult<()> {
-        if !self.may_be_lazy(tensor) {
+        if self.is_resolved(object, tensor.dtype()) {
             return Ok(());
         }
-        let py = object.py();
-        if says(object, intern!(py, "is_neg")) {
+        if says(object, intern!(object.py(), "is_neg")) {
             return Err(unresolved(object, subject, Class::Type, "negated", "neg"));
         }
-        if tensor.dtype().kind() == Kind::Complex && says(object, intern!(py, "is_conj")) {
-            let how = "conjugated (its conjugate bit is set)";
-            return Err(unresolved(object, subject, Class::Buffer, how, "conj"));
-        }
-        Ok(())
+        let how = "conjugated (its conjugate bit is set)";
+        Err(unresolved(object, subject, Class::Buffer, how, "conj"))
     }
 }
 
