@@ -8,6 +8,9 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from ._batched import is_batched, run_batched
+from ._checks import is_plain
+from ._compute import compute
 from ._dtypes import DTYPES, NAMES
 
 _C = torch._C
@@ -51,8 +54,6 @@ class Derived:
 
 def _run(call: Any, tensors: Sequence[Any]) -> list[Any]:
     """Computes a Function below autograd."""
-    from ._checks import is_plain, resolved
-
     direct = not _C._len_torch_dispatch_stack()
     items: list[Any] = []
     for tensor in tensors:
@@ -62,8 +63,12 @@ def _run(call: Any, tensors: Sequence[Any]) -> list[Any]:
             direct = direct and is_plain(tensor)
             items.append(tensor)
     if direct:
-        outputs: list[Any] = call.function.call([resolved(t) if type(t) is not tuple else t for t in items])
-        return outputs
+        try:
+            return compute(call.function, items)
+        except Exception:
+            if not any(isinstance(item, torch.Tensor) and is_batched(item) for item in items):
+                raise
+            return run_batched(call.function, items)
     with _C._AutoDispatchBelowAutograd():
         redispatched: list[Any] = call.redispatch(tensors)
         return redispatched

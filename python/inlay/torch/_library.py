@@ -17,6 +17,7 @@ from inlay._inlay import Function, operations
 
 from ._autograd import Derived, apply, needs_old_value
 from ._checks import explain, resolved
+from ._compute import compute
 from ._fake import infer
 from ._schema import Layout, schema
 
@@ -50,15 +51,13 @@ class Named:
         return [self.overload(*args, **keywords)]
 
 
-def compute(function: Any, tensors: Sequence[Any]) -> list[Any]:
-    """Calls a Function on CPU tensors."""
-    inputs = [resolved(tensor) for tensor in tensors]
+def _explained(name: str, run: Callable[[], Any], inputs: Sequence[Any]) -> Any:
+    """Runs a kernel. An error says what is wrong with an input that can't be read."""
     try:
-        outputs: list[Any] = function.call(inputs)
+        return run()
     except Exception:
-        explain(function.name, inputs)
+        explain(name, inputs)
         raise
-    return outputs
 
 
 def _kernel(key: str, name: str, keyset: bool = False) -> Callable[[Any], Any]:
@@ -94,7 +93,7 @@ def _define(operation: Any) -> None:
     @_kernel("CompositeExplicitAutograd" if not layout.tensors else "CPU", name)
     def cpu(*args: Any, **keywords: Any) -> Any:
         call, tensors = parts(args, keywords)
-        return compute(call.function, tensors)[0]
+        return _explained(name, lambda: compute(call.function, tensors)[0], tensors)
 
     @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
     def fake(*args: Any, **keywords: Any) -> Any:
@@ -130,11 +129,8 @@ def _define_in_place(operation: Any) -> None:
         objects = layout.objects(args, keywords)
         target, *others = layout.split(objects)
         inputs = [target, *(resolved(tensor) for tensor in others)]
-        try:
-            Function(operation.name, tuple(objects)).write(inputs)
-        except Exception:
-            explain(name, inputs)
-            raise
+        function = Function(operation.name, tuple(objects))
+        _explained(name, lambda: function.write(inputs), inputs)
 
     @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
     def fake(*args: Any, **keywords: Any) -> None:
@@ -169,7 +165,8 @@ def _define_function() -> None:
 
     @_kernel("CPU", "function")
     def cpu(text: str, inputs: Any) -> Any:
-        return compute(Function.parse(text), inputs)
+        function = Function.parse(text)
+        return _explained(function.name, lambda: compute(function, inputs), inputs)
 
     @torch.library.register_fake("inlay::function", lib=LIBRARY)
     def fake(text: str, inputs: Any) -> Any:
