@@ -37,6 +37,19 @@ def spec(tensor: Any) -> tuple[str, list[int | None]]:
     return (dtype if type(dtype) is str else NAMES[dtype]), sizes
 
 
+def needs(function: Any, tensors: Sequence[Any]) -> Sequence[int]:
+    """Returns what a Function uses of each tensor: 0 nothing, 1 its shape, 2 its elements."""
+    specs = [spec(tensor) for tensor in tensors]
+    try:
+        found: Sequence[int] = function.needs(specs)
+    except Exception:
+        if None not in [size for _, sizes in specs for size in sizes]:
+            raise
+        # A rule depends on sizes that are symbolic. Torch guards them when they become numbers.
+        found = function.needs([(dtype, [int(size) for size in t.shape]) for (dtype, _), t in zip(specs, tensors, strict=True)])
+    return found
+
+
 class Derived:
     """A Function, called through the operation `inlay::function` if something is tracing."""
 
@@ -169,8 +182,7 @@ def needs_old_value(function: Any, tensors: Sequence[Any]) -> bool:
     if wanted is None:
         return False
     # An in-place write does not change dtype and shape.
-    specs = [spec(t) for t in (*tensors, tensors[0], tensors[0])]
-    return bool(function.vjp(wanted).needs(specs)[0] == 2)
+    return needs(function.vjp(wanted), (*tensors, tensors[0], tensors[0]))[0] == 2
 
 
 def _wanted(function: Any, required: Sequence[bool]) -> tuple[bool, ...] | None:
@@ -193,8 +205,8 @@ def _save(ctx: Any, function: Any, required: Any, inputs: Any, outputs: Any) -> 
     keep: Sequence[int] = (2 if forward else 0,) * len(everything)
     if ctx.wanted is not None:
         ctx.vjp = function.vjp(ctx.wanted)
-        needs = ctx.vjp.needs([spec(t) for t in (*everything, *outputs)])
-        keep = [max(a, b) for a, b in zip(keep, needs, strict=False)]
+        used = needs(ctx.vjp, (*everything, *outputs))
+        keep = [max(a, b) for a, b in zip(keep, used, strict=False)]
     saved, ctx.kept = [], []
     for tensor, need in zip(everything, keep, strict=True):
         if need == 2 and type(tensor) is not Missing:

@@ -40,7 +40,9 @@ class Torch:
     @staticmethod
     def adopt(tensor: Any) -> Any:
         """Returns a torch tensor over the memory of an Inlay tensor."""
-        return torch.from_dlpack(tensor)
+        adopted = torch.from_dlpack(tensor)
+        fake = _C._get_dispatch_mode(_C._TorchDispatchModeKey.FAKE)
+        return adopted if fake is None else fake.from_tensor(adopted)
 
 
 _TORCH = Torch()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
 from inlay._inlay import Function, operations
@@ -79,6 +80,21 @@ def _below(overload: Any, keys: Any, args: Any, keywords: Any) -> Any:
         return overload.redispatch(keys & _C._after_autograd_keyset, *args, **keywords)
 
 
+def _functionalizes() -> bool:
+    """Whether the innermost transform is `torch.func.functionalize`, which is not one of autograd."""
+    return bool(_C._functorch.peek_interpreter_stack().key() == TransformType.Functionalize)
+
+
+def _functionalized(overload: Any, args: Any, keywords: Any) -> Any:
+    from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
+    from torch._subclasses.functional_tensor import FunctorchFunctionalizeAPI
+
+    context = FunctorchFunctionalizeAPI(retrieve_current_functorch_interpreter())
+    with context.redispatch_to_next():
+        outputs = overload(*context.unwrap_tensors(args), **context.unwrap_tensors(keywords))
+    return context.wrap_tensors(outputs)
+
+
 def _define(operation: Any) -> None:
     """Registers an operation."""
     name = operation.name
@@ -112,6 +128,8 @@ def _define(operation: Any) -> None:
 
     @_kernel(_TRANSFORM, name)
     def transform(*args: Any, **keywords: Any) -> Any:
+        if _functionalizes():
+            return _functionalized(overload, args, keywords)
         call, tensors = parts(args, keywords)
         return apply(call, tensors)[0]
 
@@ -180,6 +198,8 @@ def _define_function() -> None:
 
     @_kernel(_TRANSFORM, "function")
     def transform(text: str, inputs: Any) -> Any:
+        if _functionalizes():
+            return _functionalized(torch.ops.inlay.function.default, (text, inputs), {})
         return apply(Derived(Function.parse(text)), inputs)
 
 
