@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import paddle
+from paddle.base.dygraph.base import in_to_static_mode
 from paddle.jit.dy2static.convert_operators import convert_load
 from paddle.jit.dy2static.py_layer import StaticPyLayerContext
 
@@ -98,24 +99,33 @@ def _recorded(
     )
     operator = Operator.of(function, outputs)
     gradient = Operator.of(vjp, outputs, places, like)
-    # Values that the backward pass uses must go through this context: it can't refer to those of
-    # another block.
-    context = StaticPyLayerContext()
+    tensors = _distinct(tensors)
+    # `to_static` runs the backward pass as another program. Values get there only through this
+    # context. In one program it must not be used: nothing tells the executor to run the forward
+    # pass first, which fills it. There the backward pass uses the values themselves.
+    context, outer = StaticPyLayerContext(), list[Any]()
+    piped = in_to_static_mode()
+
+    def saved(tensors: Any, results: Any) -> list[Any]:
+        return [value for value, use in zip([*tensors, *results], used, strict=False) if use]
 
     def forward(context: Any, *tensors: Any) -> Any:
         results = operator(*tensors)
-        values = [*tensors, *results]
-        context.save_for_backward(*[value for value, use in zip(values, used, strict=False) if use])
+        if piped:
+            context.save_for_backward(*saved(tensors, results))
         return results if len(results) > 1 else results[0]
 
     def backward(context: Any, *upstream: Any) -> Any:
-        found = iter(gradient(*context.saved_tensor(), *upstream))
-        return tuple(next(found) if want else None for want in needs)
+        values = context.saved_tensor() if piped else outer
+        found = iter(gradient(*values, *upstream))
+        return tuple(next(found) if need else None for need in needs)
 
     made = paddle.static.nn.static_pylayer(
-        partial(forward, context), _distinct(tensors), partial(backward, context)
+        partial(forward, context), tensors, partial(backward, context)
     )
-    return list(made) if isinstance(made, (list, tuple)) else [made]
+    results = list(made) if isinstance(made, (list, tuple)) else [made]
+    outer += saved(tensors, results)
+    return results
 
 
 def _distinct(tensors: list[Any]) -> list[Any]:
