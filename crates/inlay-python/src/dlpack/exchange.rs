@@ -2,23 +2,20 @@
 //! Python code.
 #![expect(unsafe_code, reason = "the functions of a table take raw pointers")]
 
-use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 use inlay::interop::dlpack::{
     Copy, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor, Managed,
 };
-use inlay::{DType, Tensor};
+use inlay::{DType, Kind, Tensor};
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use pyo3::{ffi, intern};
 
 use super::{Purpose, Subject, adopt, capsule};
 use crate::error::{Class, raise, type_name, wrap};
-
-type FromObject =
-    unsafe extern "C" fn(*mut std::ffi::c_void, *mut *mut DLManagedTensorVersioned) -> c_int;
 
 /// The table of a library, and what must be asked about its tensors before they are used.
 pub(crate) struct Table {
@@ -88,73 +85,87 @@ impl Table {
         subject: Subject,
         purpose: Purpose,
     ) -> PyResult<Tensor> {
-        let function = self.api.managed_tensor_from_py_object_no_sync;
-        if let Some(function) = function.filter(|_| self.is_dense(object))
-            && let Some(managed) = self.managed(object, function)
-            && !(purpose == Purpose::Write && managed.is_copied())
-            && let Ok(tensor) = adopt(object.py(), managed)
-        {
-            self.expect_resolved(object, subject, tensor.dtype())?;
-            return Ok(tensor);
+        let cause = match self.shared(object, purpose) {
+            Ok(tensor) => {
+                self.expect_resolved(object, subject, &tensor)?;
+                return Ok(tensor);
+            }
+            Err(cause) => cause,
+        };
+        let subject = subject.to_string();
+        match object.get_type().hasattr(intern!(object.py(), "__dlpack__")) {
+            // It asks more than the table does, and so has the better message.
+            Ok(true) => capsule::import(object, &subject, purpose),
+            _ => Err(wrap(object.py(), &subject, cause)),
         }
-        // `__dlpack__` finds the reason, and has the better message.
-        capsule::import(object, &subject.to_string(), purpose)
     }
 
-    fn managed(
+    /// Like [`Table::import`], but returns `None` for a tensor that is anything but plain elements in
+    /// memory.
+    pub(crate) fn import_plain(
         &self,
         object: &Bound<'_, PyAny>,
-        function: FromObject,
-    ) -> Option<Managed<DLManagedTensorVersioned>> {
+        purpose: Purpose,
+    ) -> Option<Tensor> {
+        let tensor = self.shared(object, purpose).ok()?;
+        self.is_resolved(object, tensor.dtype()).then_some(tensor)
+    }
+
+    fn shared(&self, object: &Bound<'_, PyAny>, purpose: Purpose) -> PyResult<Tensor> {
+        let py = object.py();
+        let function = match self.api.managed_tensor_from_py_object_no_sync {
+            Some(function) if self.is_dense(object) => function,
+            _ => return Err(PyTypeError::new_err("the tensor has no strided memory")),
+        };
         let mut managed = ptr::null_mut();
         // SAFETY: the table is that of the object's class, the object is live, the GIL is held, and
         // `managed` is a place for the result. The library gives up the struct that it returns, and
         // its deleter is called with the GIL held.
-        unsafe {
-            if function(object.as_ptr().cast(), &mut managed) != 0 {
-                drop(PyErr::take(object.py()));
-                return None;
-            }
-            NonNull::new(managed).map(|managed| Managed::from_raw(managed))
+        let managed = unsafe {
+            let status = function(object.as_ptr().cast(), &mut managed);
+            let managed = NonNull::new(managed).filter(|_| status == 0);
+            Managed::from_raw(managed.ok_or_else(|| PyErr::fetch(py))?)
+        };
+        if purpose == Purpose::Write && managed.is_copied() {
+            return Err(PyBufferError::new_err("the library exports only a copy of the tensor"));
         }
+        adopt(py, managed)
     }
 
     /// Like [`Table::import`], but the library allocates nothing, and the result keeps only the
-    /// object alive. That takes a quarter of the time.
+    /// object alive, not its memory. Returns `None` for a tensor that must be imported: the library
+    /// refuses it, or its elements are not those in memory. This runs no Python code and keeps the
+    /// GIL.
     ///
     /// # Safety
-    /// The tensor and all that share its memory are dropped before the GIL is released or Python
+    /// The result and all that share its memory are dropped before the GIL is released or Python
     /// code runs. A method of the object such as PyTorch's `resize_` or `set_` frees its memory
     /// while the object lives on, so a call that releases the GIL must import its arguments.
-    #[expect(dead_code, reason = "for the calls on tensors of frameworks that keep the GIL")]
+    #[inline]
     pub(crate) unsafe fn borrow(
         &self,
         object: &Bound<'_, PyAny>,
-        subject: Subject,
         purpose: Purpose,
-    ) -> PyResult<Tensor> {
+    ) -> Option<Tensor> {
         let writable = purpose == Purpose::Write;
-        let function = self.api.dltensor_from_py_object_no_sync;
-        if let Some(function) = function.filter(|_| self.is_mutable || !writable)
-            && self.is_dense(object)
-        {
-            let mut view = MaybeUninit::<DLTensor>::uninit();
-            // SAFETY: as in `managed`. A function that returns 0 has filled in the struct. Its
-            // elements are valid until other code of the library runs, and the caller guarantees
-            // that none does while the tensor is used.
-            let tensor = unsafe {
-                match function(object.as_ptr().cast(), view.as_mut_ptr()) {
-                    0 => view.assume_init_ref().to_tensor(writable, object.clone().unbind()).ok(),
-                    _ => None,
-                }
-            };
-            if let Some(tensor) = tensor {
-                self.expect_resolved(object, subject, tensor.dtype())?;
-                return Ok(tensor);
-            }
-            drop(PyErr::take(object.py()));
+        let function = self.api.dltensor_from_py_object_no_sync?;
+        if (writable && !self.is_mutable) || !self.is_dense(object) {
+            return None;
         }
-        self.import(object, subject, purpose)
+        let mut view = MaybeUninit::<DLTensor>::uninit();
+        // SAFETY: as in `shared`. A function that returns 0 has filled in the struct. Its elements
+        // are valid until other code of the library runs, and the caller guarantees that none does
+        // while the tensor lives.
+        let tensor = unsafe {
+            match function(object.as_ptr().cast(), view.as_mut_ptr()) {
+                0 => view.assume_init_ref().to_tensor(writable, object.clone().unbind()).ok(),
+                _ => {
+                    drop(PyErr::take(object.py()));
+                    None
+                }
+            }
+        };
+        tensor.filter(|tensor| self.is_resolved(object, tensor.dtype()))
     }
 
     /// Makes a tensor of the library over the memory of `tensor`, which should be a fresh one. The
@@ -193,28 +204,37 @@ impl Table {
         !self.is_mixed || says(object, intern!(object.py(), "is_dense"))
     }
 
-    /// Fails for a tensor whose elements are not those in memory. Only a floating-point number can
-    /// be negated when it is read, and only a complex one conjugated.
+    /// Whether the elements of a tensor are those in memory. Only a floating-point number can be
+    /// negated when it is read, and only a complex one conjugated.
+    #[inline]
+    fn is_resolved(&self, object: &Bound<'_, PyAny>, dtype: DType) -> bool {
+        let py = object.py();
+        !self.is_lazy
+            || match dtype.kind() {
+                Kind::Bool | Kind::Integer => true,
+                Kind::Float => !says(object, intern!(py, "is_neg")),
+                Kind::Complex => {
+                    !says(object, intern!(py, "is_neg")) && !says(object, intern!(py, "is_conj"))
+                }
+            }
+    }
+
+    /// Fails for a tensor whose elements are not those in memory.
     #[inline]
     fn expect_resolved(
         &self,
         object: &Bound<'_, PyAny>,
         subject: Subject,
-        dtype: DType,
+        tensor: &Tensor,
     ) -> PyResult<()> {
-        // The dtypes with a derivative are these.
-        if !self.is_lazy || !dtype.is_differentiable() {
+        if self.is_resolved(object, tensor.dtype()) {
             return Ok(());
         }
-        let py = object.py();
-        if says(object, intern!(py, "is_neg")) {
+        if says(object, intern!(object.py(), "is_neg")) {
             return Err(unresolved(object, subject, Class::Type, "negated", "neg"));
         }
-        if matches!(dtype, DType::C64 | DType::C128) && says(object, intern!(py, "is_conj")) {
-            let how = "conjugated (its conjugate bit is set)";
-            return Err(unresolved(object, subject, Class::Buffer, how, "conj"));
-        }
-        Ok(())
+        let how = "conjugated (its conjugate bit is set)";
+        Err(unresolved(object, subject, Class::Buffer, how, "conj"))
     }
 }
 
