@@ -129,7 +129,7 @@ def test_paddle_notices_writes_to_values_that_it_needs() -> None:
     x = leaf * 1
     y = x * x
     inlay.scatter_(x, INDEX, u)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation|inplace"):
+    with pytest.raises(RuntimeError, match="inplace"):
         y.sum().backward()
 
 
