@@ -53,6 +53,7 @@ impl Error {
             | OtherProgram { op, .. }
             | Captured { op, .. }
             | OpenSize { op, .. }
+            | Function { op, .. }
             | File { op, .. }
             | Io { op, .. } => Some(op),
             Feed { .. } | FeedDType { .. } => Some("run"),

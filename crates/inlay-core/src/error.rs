@@ -83,6 +83,10 @@ pub enum Error {
     #[error("{op}: x has shape {from} of {have} elements, which shape {to:?} can't hold")]
     Reshape { op: &'static str, from: ShapeText, have: usize, to: Vec<i64> },
 
+    // Functions
+    #[error("{op}: {problem}")]
+    Function { op: &'static str, problem: String },
+
     // Values
     #[error("{op}: {source_arg} has {have} elements, mask selects {need}", source_arg = arg)]
     SourceTooShort { op: &'static str, arg: &'static str, have: usize, need: usize },
@@ -251,6 +255,7 @@ impl Error {
             | SourceTooShort { .. }
             | Argument { .. }
             | TooLarge { .. }
+            | Function { .. }
             | ReadOnly { .. }
             | SelfOverlap { .. } => ErrorKind::Value,
             OpenSize { .. } | LateSize | Feed { .. } | File { .. } | OtherProgram { .. } => {

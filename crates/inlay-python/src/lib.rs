@@ -2,6 +2,7 @@
 //! errors to Python exceptions.
 #![deny(unsafe_code)]
 
+mod bridges;
 mod constructors;
 mod convert;
 mod device;

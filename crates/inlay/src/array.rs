@@ -1,6 +1,8 @@
 //! The data of a tensor without its history: a buffer, a layout and a dtype. Operations run on
 //! arrays.
 
+use std::cell::{Cell, RefCell};
+
 use inlay_core::{DType, Dim, Error, Layout, Meta, Result, Shape, ShapeText, collect};
 
 use crate::device::{Device, current_device};
@@ -12,6 +14,47 @@ pub(crate) struct Array {
     pub(crate) buffer: Buffer,
     pub(crate) layout: Layout,
     pub(crate) dtype: DType,
+}
+
+thread_local! {
+    /// Whether [`DESTINATION`] has memory. It is read whenever an array is made.
+    static OFFERED: Cell<bool> = const { Cell::new(false) };
+    static DESTINATION: RefCell<Option<Buffer>> = const { RefCell::new(None) };
+}
+
+/// Memory that is offered to the next array of its size that this thread makes, until this guard is
+/// dropped. The array may be an intermediate one, so its user compares addresses, and copies the
+/// result if it is elsewhere.
+pub(crate) struct Destination;
+
+impl Destination {
+    /// Offers the memory of a contiguous array that fills its buffer; other arrays are not offered.
+    pub(crate) fn offer(array: &Array) -> Self {
+        let size = array.layout.numel() * array.dtype.size();
+        let fits = array.layout.offset() == 0 && array.buffer.len() == size && size > 0;
+        if fits && array.is_contiguous() && array.buffer.device() == Device::Cpu {
+            DESTINATION.with_borrow_mut(|offered| *offered = Some(array.buffer.clone()));
+            OFFERED.set(true);
+        }
+        Destination
+    }
+
+    #[cold]
+    fn take(device: Device, len: usize) -> Option<Buffer> {
+        DESTINATION.with_borrow_mut(|offered| {
+            let fits = |buffer: &mut Buffer| buffer.device() == device && buffer.len() == len;
+            let taken = offered.take_if(fits);
+            OFFERED.set(offered.is_some());
+            taken
+        })
+    }
+}
+
+impl Drop for Destination {
+    fn drop(&mut self) {
+        OFFERED.set(false);
+        DESTINATION.with_borrow_mut(|offered| *offered = None);
+    }
 }
 
 impl Array {
@@ -31,7 +74,13 @@ impl Array {
     ) -> Result<Self> {
         let layout = Layout::contiguous(op, shape, dtype.size())?;
         // `Layout::contiguous` has checked that the product does not overflow.
-        let buffer = Buffer::new(device, layout.numel() * dtype.size())?;
+        let len = layout.numel() * dtype.size();
+        if OFFERED.get()
+            && let Some(buffer) = Destination::take(device, len)
+        {
+            return Ok(Array { buffer, layout, dtype });
+        }
+        let buffer = Buffer::new(device, len)?;
         Ok(Array { buffer, layout, dtype })
     }
 

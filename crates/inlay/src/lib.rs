@@ -77,6 +77,7 @@ mod data;
 mod declare;
 mod device;
 mod format;
+mod function;
 mod funnel;
 mod graph;
 mod guard;
@@ -104,6 +105,7 @@ pub use device::{
     Device, DeviceInfo, current_device, devices, set_device, switch_device, synchronize,
     with_device,
 };
+pub use function::{Extent, Function, Need};
 pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, Written, jit};
 pub use half::{bf16, f16};
 pub use indexing::IntoItems;

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
-use inlay::{Argument, ArgumentKind as Kind, Bounds, Error, Reduce, Returns, Tensor, Value};
+use inlay::{Argument, ArgumentKind as Kind, Bounds, DType, Error, Reduce, Returns, Tensor, Value};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use smallvec::SmallVec;
 
-use super::Object;
 use super::entry::Entry;
+use super::{Object, foreign};
+use crate::bridges::Native;
 use crate::convert::{Arg, Call};
 use crate::{device, dtype};
 
@@ -43,7 +44,7 @@ impl<'a> Values<'a> {
 
     /// Sets a value that was absent.
     #[inline(always)]
-    fn set(&mut self, k: usize, value: Value<'a>) {
+    pub(super) fn set(&mut self, k: usize, value: Value<'a>) {
         use Value::{Bounds, Ints, Tensor, Tensors};
         if matches!(value, Tensor(Arg::Owned(_)) | Tensors(_) | Ints(_) | Bounds(_)) {
             self.owned.push(k);
@@ -52,8 +53,13 @@ impl<'a> Values<'a> {
         std::mem::forget(std::mem::replace(&mut self.slots[k], value));
     }
 
+    /// Removes a value, and with it all that is known of sizes.
+    pub(super) fn clear(&mut self, k: usize) {
+        self.slots[k] = Value::Absent;
+    }
+
     #[inline(always)]
-    fn saw(&mut self, tensor: &Tensor) {
+    pub(super) fn saw(&mut self, tensor: &Tensor) {
         self.largest = self.largest.max(Some(tensor.numel()));
     }
 
@@ -82,13 +88,15 @@ impl Drop for Values<'_> {
 }
 
 /// Converts the objects of a call into `values`. Arrays are converted last, because the conversion
-/// of attributes may run arbitrary Python code, which could free the memory of an array.
+/// of attributes may run arbitrary Python code, which could free the memory of an array. Tensors of
+/// another library are taken on its short way `native`; returns false if that is not possible.
 pub(super) fn convert<'a, 'py>(
     call: &mut Call<'py>,
     entry: &Entry,
     objects: &'a Objects<'_, 'py>,
+    native: Option<&'static Native>,
     values: &mut Values<'a>,
-) -> PyResult<()> {
+) -> PyResult<bool> {
     let arguments = entry.operation.arguments;
     let mut left = SmallVec::<[usize; MOST]>::new();
     for (k, (object, argument)) in objects.iter().zip(arguments).enumerate() {
@@ -139,6 +147,11 @@ pub(super) fn convert<'a, 'py>(
         values.made = values.made.map(|rows| rows.saturating_mul(rows));
     }
     entry.advise(call.py(), objects)?;
+    if let Some(native) = native
+        && !foreign::tensors(native, entry, objects, &mut left, values)?
+    {
+        return Ok(false);
+    }
     for k in left {
         let is_target = entry.in_place && k == 0;
         // An array has a dtype of its own, so it is the same for every kind of argument.
@@ -154,10 +167,10 @@ pub(super) fn convert<'a, 'py>(
     match entry.operation.returns {
         Returns::Tensor => call.make_tensor(),
         // A view costs the same at any size.
-        Returns::View => (values.largest, values.made) = (Some(0), None),
+        Returns::View if native.is_none() => (values.largest, values.made) = (Some(0), None),
         _ => {}
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Converts tensor argument `k`, which is neither a `Tensor` nor a plain array: a list, a number, a
@@ -243,31 +256,61 @@ fn list<'a, 'py>(
 #[inline(never)]
 fn attribute<'py>(
     call: &mut Call<'py>,
-    &Argument { name: arg, kind, .. }: &Argument,
+    argument: &Argument,
     object: Object<'_, 'py>,
     values: &mut Values<'_>,
     k: usize,
 ) -> PyResult<()> {
-    let value = match kind {
-        Kind::Label => return call.name(object),
+    let value = constant(call, argument, object)?;
+    if let (Kind::Sizes, Value::Ints(sizes)) = (argument.kind, &value) {
+        values.make(1);
+        sizes.iter().for_each(|&size| values.make(size));
+    }
+    values.set(k, value);
+    Ok(())
+}
+
+/// Converts an argument that is not a tensor.
+pub(super) fn constant<'py>(
+    call: &mut Call<'py>,
+    &Argument { name: arg, kind, .. }: &Argument,
+    object: Object<'_, 'py>,
+) -> PyResult<Value<'static>> {
+    Ok(match kind {
+        Kind::Int | Kind::Extent => Value::Int(call.integer(arg, object)?),
+        Kind::Bound => Value::Int(call.bound(arg, object)?),
+        Kind::Flag => Value::Flag(call.flag(arg, object)?),
+        Kind::Label => {
+            call.name(object)?;
+            Value::Absent
+        }
         Kind::Reduce => Value::Reduce(reduce(call, arg, object, "")?),
         Kind::ReduceOrAssign => Value::Reduce(reduce(call, arg, object, "assign")?),
         Kind::Axes | Kind::Ints => Value::Ints(call.integers(arg, object)?),
-        Kind::Sizes => {
-            let sizes = call.sizes(arg, object)?;
-            values.make(1);
-            sizes.iter().for_each(|&size| values.make(size));
-            Value::Ints(sizes)
-        }
+        Kind::Sizes => Value::Ints(call.sizes(arg, object)?),
         Kind::AxisList => Value::Bounds(axes(call, arg, object)?),
         Kind::BoundList => Value::Bounds(bounds(call, arg, object)?),
         Kind::DType => Value::DType(dtype::parse(call.op(), object)?),
         Kind::Device => Value::Device(device::parse(call.op(), object)?),
         Kind::Scalar => Value::Scalar(call.scalar(arg, object)?),
-        kind => unreachable!("{kind:?} is converted elsewhere"),
-    };
-    values.set(k, value);
-    Ok(())
+        kind => unreachable!("{kind:?} is a tensor"),
+    })
+}
+
+/// Converts a tensor argument that is a number, a list or an array, by the rules of its kind. A
+/// number takes the dtype `like`, if that is given.
+pub(super) fn tensor<'a, 'py>(
+    call: &mut Call<'py>,
+    &Argument { name, kind, .. }: &Argument,
+    object: Object<'a, 'py>,
+    like: Option<DType>,
+) -> PyResult<Arg<'a>> {
+    match (kind, like) {
+        (Kind::Index | Kind::Indices, _) => call.index(name, object),
+        (Kind::Mask, _) => call.mask(name, object),
+        (Kind::Like | Kind::Operand, Some(dtype)) => call.values(name, object, dtype),
+        _ => call.array(name, object),
+    }
 }
 
 /// Converts the name of a reduction. `other`, unless empty, is one more name, for which the result

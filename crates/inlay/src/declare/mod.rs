@@ -43,6 +43,8 @@ pub struct Operation {
     pub(crate) text: &'static str,
     /// The advice for a caller who passes an argument without another one that gives it a meaning.
     pub advice: Option<Advice>,
+    /// How a call for each item of a batch becomes one call.
+    pub(crate) batch: Batch,
     /// The name of the last tensor among the arguments, which holds the values to write.
     pub(crate) source: &'static str,
     /// The code of a call. Operations that only other operations call have no body.
@@ -217,6 +219,21 @@ pub enum Returns {
     ViewOrCopy,
     /// A fresh tensor of an operation without tensor arguments. In Python it is always a `Tensor`.
     Tensor,
+}
+
+/// How the calls of an operation for the items of a batch become one call on tensors that have the
+/// batch as their first axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Batch {
+    /// They don't: there is a call for each item.
+    Each,
+    /// The operation works element by element, and all tensors broadcast together.
+    Elements,
+    /// Arguments that are axes count from the end, so that they are the same with one more axis.
+    Axes,
+    /// Like `Axes`, with a 1-D index that all items share. If each item has its own index, the
+    /// operation is the one that works along an axis element by element.
+    Rows,
 }
 
 /// Advice for a call that passes `given` without `without`.
@@ -394,7 +411,7 @@ impl Operation {
         }
     }
 
-    fn expect(&self, argument: &Argument, value: &Value<'_>) -> Result<()> {
+    pub(crate) fn expect(&self, argument: &Argument, value: &Value<'_>) -> Result<()> {
         if value.fits(argument) {
             return Ok(());
         }
@@ -578,6 +595,7 @@ pub(crate) use body;
 ///     NAME = "name"(x: Tensor, axis | axes: Int = 0, *, flag: Flag = false)
 ///         -> View                      // what it returns; Fresh by default
 ///         gradients [x]                // the arguments that have a gradient
+///         batch Axes                   // see `Batch`; Each by default
 ///         advice Advice::new(...)      // see `Advice`
 ///         twin out                     // it has an in-place version; `out` says which was called
 ///         => the result;               // an expression of the arguments
@@ -596,6 +614,7 @@ macro_rules! declare {
         )
         $(-> $returns:ident)?
         $(gradients [$($gradient:ident),*])?
+        $(batch $batch:ident)?
         $(advice $advice:expr;)?
         $(twin $out:ident)?
         $(=> $body:expr)?;
@@ -635,6 +654,9 @@ macro_rules! declare {
                 ),
                 text: concat!($($doc, "\n"),*),
                 advice: $crate::declare::first_or!([$(Some($advice))?] None),
+                batch: $crate::declare::first_or!(
+                    [$($crate::declare::Batch::$batch)?] $crate::declare::Batch::Each
+                ),
                 body: $crate::declare::body!(
                     [$($body)?] [$($out)?]
                     [

@@ -10,6 +10,7 @@ use super::plan::Plan;
 use super::program::Program;
 use super::protect::Written;
 use super::traces::{Sizes, Traces};
+use crate::function::Need;
 use crate::{Tensor, is_grad_enabled};
 
 /// The prefix of the names of inputs. The position of the argument follows.
@@ -114,6 +115,21 @@ impl Trace {
     /// ```
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// How the plan uses each of `count` arguments.
+    pub(crate) fn needs(&self, count: usize) -> SmallVec<[Need; 8]> {
+        let mut needs = SmallVec::from_elem(Need::Nothing, count);
+        for (feed, argument) in self.takes.iter().enumerate() {
+            needs[*argument] = if self.plan.reads(feed) { Need::Elements } else { Need::Shape };
+        }
+        needs
+    }
+
+    /// Like [`Trace::call`], but results may be written into the memory of `outputs`.
+    pub(crate) fn call_into(&self, args: &[&Tensor], outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let feed: SmallVec<[&Tensor; 4]> = self.takes.iter().map(|at| args[*at]).collect();
+        self.plan.call_into(&feed, outputs)
     }
 
     /// Returns the results for these arguments.

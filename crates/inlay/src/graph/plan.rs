@@ -123,20 +123,21 @@ pub(super) struct Counts {
 /// For each node, whether `fetch` needs it.
 pub(super) fn needed(graph: &Graph, fetch: &[Id]) -> Vec<bool> {
     let mut live = vec![false; graph.nodes.len()];
-    fetch.iter().for_each(|id| live[*id as usize] = true);
+    let source = |id: Id| graph.source(id) as usize;
+    fetch.iter().for_each(|id| live[source(*id)] = true);
     // A node comes after its inputs.
     for id in (0..graph.nodes.len()).rev() {
         if !live[id] {
             continue;
         }
         let node = &graph.nodes[id];
-        node.inputs.iter().for_each(|input| live[*input as usize] = true);
+        node.inputs.iter().for_each(|input| live[source(*input)] = true);
         if let What::Op(op) = &node.what {
             for dim in op.sizes() {
                 if let Dim::Symbol(symbol) = dim
                     && let Some((definer, _)) = graph.sizes.get(&symbol)
                 {
-                    live[*definer as usize] = true;
+                    live[source(*definer)] = true;
                 }
             }
         }
@@ -251,6 +252,13 @@ impl Builder<'_> {
 }
 
 impl Plan {
+    /// Whether a step or a result reads the elements of feed `k`.
+    pub(super) fn reads(&self, k: usize) -> bool {
+        let value = self.feeds[k].value;
+        self.steps.iter().any(|step| step.inputs.contains(&value))
+            || self.fetches.iter().any(|fetch| fetch.value == value)
+    }
+
     pub(super) fn new(graph: &Graph, (fetch, donate): &PlanKey) -> Result<Plan> {
         let live = needed(graph, fetch);
         let mut builder = Builder {
@@ -266,6 +274,11 @@ impl Plan {
             counts: Counts { nodes: graph.nodes.len(), ..Counts::default() },
         };
         for id in 0..graph.nodes.len() as Id {
+            let source = graph.source(id);
+            if source != id && live[source as usize] {
+                builder.of[id as usize] = builder.merge(id, builder.of[source as usize]);
+                continue;
+            }
             if !live[id as usize] {
                 builder.counts.dead += 1;
                 continue;

@@ -72,6 +72,8 @@ pub(super) struct Graph {
     pub(super) outputs: Vec<(String, Id)>,
     /// The node and the axis whose size each symbol is.
     pub(super) sizes: HashMap<Symbol, (Id, usize)>,
+    /// Inputs that plans read instead of computing a node; see [`Program::substitute`].
+    pub(super) instead: HashMap<Id, Id>,
     /// Tensors that became constants. Each becomes one only once.
     captured: HashMap<usize, (WeakTensor, u64, Id)>,
 }
@@ -109,6 +111,11 @@ impl Graph {
         }
         self.nodes.push(Node { what, inputs: inputs.into(), meta, site });
         Ok(id)
+    }
+
+    /// Returns the node that plans read instead of this one, or the node itself.
+    pub(super) fn source(&self, id: Id) -> Id {
+        self.instead.get(&id).copied().unwrap_or(id)
     }
 
     pub(super) fn node(&self, id: Id) -> &Node {
@@ -408,6 +415,18 @@ impl Program {
             Some(_) => Err(Error::OtherProgram { op }),
             None => self.graph().constant(op, tensor),
         }
+    }
+
+    /// Makes plans read `input` instead of computing `value`. Each run must be given the same
+    /// elements that it would compute. A value that no operation computes is read as before.
+    pub(crate) fn substitute(&self, value: &Tensor, input: &Tensor) -> Result<()> {
+        let (value, input) = (self.id_of("program", value)?, self.id_of("program", input)?);
+        let mut graph = self.graph();
+        // The input was added first, so that plans, which follow the order of nodes, have it.
+        if matches!(graph.node(value).what, What::Op(_)) && input < value {
+            graph.instead.insert(value, input);
+        }
+        Ok(())
     }
 
     /// If a function is traced, computes the sizes of a new node in the call.

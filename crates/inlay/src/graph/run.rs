@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::bind::{Bound, Ready, SymbolSizes, learn, sized};
 use super::plan::{Operand, Plan, Step};
-use crate::array::Array;
+use crate::array::{Array, Destination};
 #[cfg(feature = "gpu")]
 use crate::lock::lock;
 use crate::op::{Checked, Out};
@@ -25,6 +25,8 @@ struct State<'p> {
     late: Cow<'p, SymbolSizes>,
     /// For each feed, whether its memory may be written.
     donated: SmallVec<[bool; 8]>,
+    /// Memory into which the results may be written; empty if there is none.
+    outputs: &'p [&'p Tensor],
 }
 
 impl Plan {
@@ -60,7 +62,7 @@ impl Plan {
             }
             fed.push(tensor);
         }
-        self.run_in_order(&fed)
+        self.run_in_order(&fed, &[])
     }
 
     /// The names of the inputs that the plan needs, in the order in which they were added.
@@ -98,10 +100,16 @@ impl Plan {
             return Err(Error::Argument { op, arg, got, expected: self.feeds.len().to_string() });
         }
         feed.iter().try_for_each(|tensor| tensor.expect_elements("run"))?;
-        self.run_in_order(feed)
+        self.run_in_order(feed, &[])
     }
 
-    fn run_in_order(&self, feed: &[&Tensor]) -> Result<Vec<Tensor>> {
+    /// Like [`Plan::call`], but each result may be written into the memory of its output. The
+    /// outputs overlap no feed.
+    pub(crate) fn call_into(&self, feed: &[&Tensor], outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        self.run_in_order(feed, outputs)
+    }
+
+    fn run_in_order(&self, feed: &[&Tensor], outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         let metas: SmallVec<[Meta; 8]> = feed.iter().map(|tensor| tensor.array().meta()).collect();
         let bound = self.bind(&metas)?;
         let device = self.place(feed)?;
@@ -121,8 +129,15 @@ impl Plan {
         });
         let donated = donated.collect();
         let late = Cow::Borrowed(&bound.sizes);
-        let state =
-            State { plan: self, constants: &constants, bound: &bound, slots, late, donated };
+        let state = State {
+            plan: self,
+            constants: &constants,
+            bound: &bound,
+            slots,
+            late,
+            donated,
+            outputs,
+        };
         let locate = |at: usize, error| match self.steps.get(at) {
             Some(step) => step.site.locate(error),
             None => error,
@@ -209,6 +224,7 @@ impl State<'_> {
                 Some(x) if step.in_place && self.may_write(step, x) => Out::InPlace,
                 _ => Out::Fresh,
             };
+            let _offered = self.offer(step.value, out);
             op.run(&arrays, out)?
         };
         // Later steps were checked against the inferred shape.
@@ -226,6 +242,15 @@ impl State<'_> {
         Ok(())
     }
 
+    /// Offers the memory of an output to the step that computes it.
+    fn offer(&self, value: usize, out: Out) -> Option<Destination> {
+        if self.outputs.is_empty() || out == Out::InPlace {
+            return None;
+        }
+        let at = self.plan.fetches.iter().position(|fetch| fetch.value == value)?;
+        Some(Destination::offer(self.outputs[at].array()))
+    }
+
     /// Whether this run may write the memory of `x`: it allocated the memory, or it was donated.
     fn may_write(&self, step: &Step, x: &Array) -> bool {
         let given = step.feed.is_some_and(|feed| self.donated[feed]);
@@ -241,10 +266,14 @@ impl State<'_> {
         let mut results: Vec<Array> =
             fetches.iter().map(|fetch| self.get(fetch.place).clone()).collect();
         self.slots.clear();
-        for (fetch, result) in fetches.iter().zip(&mut results) {
+        for (at, (fetch, result)) in fetches.iter().zip(&mut results).enumerate() {
             // Donated memory becomes the memory of one result only.
             let given = fetch.feed.is_some_and(|feed| std::mem::take(&mut self.donated[feed]));
-            if !given && !result.buffer.is_sole() {
+            let output = self
+                .outputs
+                .get(at)
+                .is_some_and(|output| result.buffer.same_as(&output.array().buffer));
+            if !given && !output && !result.buffer.is_sole() {
                 *result = device::to_contiguous("run", result)?;
             }
         }

@@ -25,6 +25,7 @@ declare! {
     ///        [21, 22]])
     ADD = "add"(x: Operand, y: Operand, name: Label = None)
         gradients [x, y]
+        batch Elements
         => x.add(y);
 
     /// ``x - y``, element by element; integers wrap; not for bools.
@@ -37,6 +38,7 @@ declare! {
     /// array([-2, -1])
     SUBTRACT = "subtract"(x: Operand, y: Operand, name: Label = None)
         gradients [x, y]
+        batch Elements
         => x.subtract(y);
 
     /// ``x * y``, element by element; integers wrap, bools are and-ed.
@@ -49,6 +51,7 @@ declare! {
     /// array([3, 8])
     MULTIPLY = "multiply"(x: Operand, y: Operand, name: Label = None)
         gradients [x, y]
+        batch Elements
         => x.multiply(y);
 
     /// ``x / y``, element by element; the quotient of integers and bools is float64.
@@ -61,6 +64,7 @@ declare! {
     /// array([0.25, 0.5 ])
     DIVIDE = "divide"(x: Operand, y: Operand, name: Label = None)
         gradients [x, y]
+        batch Elements
         => x.divide(y);
 }
 

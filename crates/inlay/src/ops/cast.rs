@@ -20,14 +20,16 @@ declare! {
     /// >>> import inlay
     /// >>> inlay.cast([1.5, -1.5, 300.0], 'uint8')
     /// array([  1,   0, 255], dtype=uint8)
-    CAST = "cast"(x: Tensor, dtype: Type) gradients [x] => x.cast(dtype);
+    CAST = "cast"(x: Tensor, dtype: Type) gradients [x]
+        batch Elements => x.cast(dtype);
 
     /// A copy in another dtype: another name of ``cast``.
     ///
     /// >>> import inlay
     /// >>> inlay.astype([1.5, -1.5], 'int64')
     /// array([ 1, -1])
-    ASTYPE = "astype"(x: Tensor, dtype: Type) gradients [x] => x.cast(dtype);
+    ASTYPE = "astype"(x: Tensor, dtype: Type) gradients [x]
+        batch Elements => x.cast(dtype);
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

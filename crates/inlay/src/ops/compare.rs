@@ -22,6 +22,7 @@ declare! {
     /// >>> inlay.equal([1, 2, 3], 2)
     /// array([False,  True, False])
     EQUAL = "equal"(x: Operand, y: Operand, name: Label = None)
+        batch Elements
         => x.equal(y);
 
     /// ``x != y``, element by element, as bool.
@@ -33,6 +34,7 @@ declare! {
     /// >>> inlay.not_equal([1, 2, 3], 2)
     /// array([ True, False,  True])
     NOT_EQUAL = "not_equal"(x: Operand, y: Operand, name: Label = None)
+        batch Elements
         => x.not_equal(y);
 
     /// ``x < y``, element by element, as bool; not for complex numbers.
@@ -44,6 +46,7 @@ declare! {
     /// >>> inlay.less_than([1, 2, 3], 2)
     /// array([ True, False, False])
     LESS_THAN = "less_than"(x: Operand, y: Operand, name: Label = None)
+        batch Elements
         => x.less_than(y);
 
     /// ``x <= y``, element by element, as bool; not for complex numbers.
@@ -55,6 +58,7 @@ declare! {
     /// >>> inlay.less_equal([1, 2, 3], 2)
     /// array([ True,  True, False])
     LESS_EQUAL = "less_equal"(x: Operand, y: Operand, name: Label = None)
+        batch Elements
         => x.less_equal(y);
 
     /// ``x > y``, element by element, as bool; not for complex numbers.
@@ -66,6 +70,7 @@ declare! {
     /// >>> inlay.greater_than([1, 2, 3], 2)
     /// array([False, False,  True])
     GREATER_THAN = "greater_than"(x: Operand, y: Operand, name: Label = None)
+        batch Elements
         => x.greater_than(y);
 
     /// ``x >= y``, element by element, as bool; not for complex numbers.
@@ -77,6 +82,7 @@ declare! {
     /// >>> inlay.greater_equal([1, 2, 3], 2)
     /// array([False,  True,  True])
     GREATER_EQUAL = "greater_equal"(x: Operand, y: Operand, name: Label = None)
+        batch Elements
         => x.greater_equal(y);
 
     SAME = "same"(x: Operand, y: Operand);

@@ -24,6 +24,7 @@ declare! {
     ///        [3, 4]])
     CONCAT = "concat"(x: Tensors, axis: Int = 0, name: Label = None)
         gradients [x]
+        batch Axes
         => Tensor::concat(&x, axis);
 
     /// The tensors along a new axis.
@@ -34,6 +35,7 @@ declare! {
     ///        [2, 4]])
     STACK = "stack"(x: Tensors, axis: Int = 0, name: Label = None)
         gradients [x]
+        batch Axes
         => Tensor::stack(&x, axis);
 }
 

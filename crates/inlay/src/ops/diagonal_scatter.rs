@@ -39,6 +39,7 @@ declare! {
         name: Label = None
     )
         gradients [input, src]
+        batch Axes
         twin out => out.apply(WriteRegion(Diagonal { offset, axis1, axis2 }), &[input, src]);
 
     /// The diagonal of two axes, as a view. Both axes are dropped, and the diagonal's length comes
@@ -50,6 +51,7 @@ declare! {
     DIAGONAL = "diagonal"(x: Tensor, offset: Bound = 0, axis1: Int = 0, axis2: Int = 1)
         -> View
         gradients [x]
+        batch Axes
         => x.diagonal(Diagonal { offset, axis1, axis2 });
 }
 

@@ -17,6 +17,7 @@ declare! {
         x: Tensor, index: Index, axis: Int, value | source: Like, name: Label = None
     )
         gradients [x, value]
+        batch Rows
         twin out => out.apply(how(axis), &[x, index, value]);
 }
 

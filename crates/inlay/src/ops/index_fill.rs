@@ -27,6 +27,7 @@ declare! {
         x: Tensor, index: Index, axis: Int, value: Like, name: Label = None
     )
         gradients [x, value]
+        batch Rows
         twin out => out.apply(IndexFill { axis }, &[x, index, value]);
 }
 

@@ -21,6 +21,7 @@ declare! {
     ///        [1, 2]])
     INDEX_SELECT = "index_select"(x: Tensor, index: Index, axis: Int = 0, name: Label = None)
         gradients [x]
+        batch Rows
         => x.index_select(index, axis);
 }
 

@@ -13,6 +13,7 @@ declare! {
     /// >>> inlay.zeros_like([[1, 2]])
     /// array([[0, 0]])
     ZEROS_LIKE = "zeros_like"(x: Tensor, dtype: MaybeType = None, name: Label = None)
+        batch Elements
         => x.everywhere(ZEROS_LIKE.name, Scalar::Bool(false), dtype.unwrap_or(x.dtype()));
 
     /// Ones with the shape of `x`, and with its dtype unless another is given.
@@ -21,6 +22,7 @@ declare! {
     /// >>> inlay.ones_like([[1, 2]], dtype='float32')
     /// array([[1., 1.]], dtype=float32)
     ONES_LIKE = "ones_like"(x: Tensor, dtype: MaybeType = None, name: Label = None)
+        batch Elements
         => x.everywhere(ONES_LIKE.name, Scalar::Bool(true), dtype.unwrap_or(x.dtype()));
 
     /// One value everywhere, with the shape of `x`, and with its dtype unless another is given.
@@ -31,6 +33,7 @@ declare! {
     FULL_LIKE = "full_like"(
         x: Tensor, fill_value: Number, dtype: MaybeType = None, name: Label = None
     )
+        batch Elements
         => x.everywhere(FULL_LIKE.name, fill_value, dtype.unwrap_or(x.dtype()));
 }
 

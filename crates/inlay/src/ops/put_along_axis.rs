@@ -46,6 +46,7 @@ declare! {
         include_self: Flag = true, broadcast: Flag = true
     )
         gradients [x, values]
+        batch Axes
         twin out => {
             let how = match reduce {
                 Some(reduce) => PutAlongAxis::reduce(axis, reduce),

@@ -27,6 +27,7 @@ declare! {
     /// array([4, 6])
     SUM = "sum"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
         gradients [x]
+        batch Axes
         => x.sum(axis, keepdim);
 
     /// The mean over axes. The mean of integers does not overflow and is rounded down.
@@ -40,6 +41,7 @@ declare! {
     /// array([1.5, 3.5])
     MEAN = "mean"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
         gradients [x]
+        batch Axes
         => x.mean(axis, keepdim);
 
     /// The product over axes.
@@ -56,6 +58,7 @@ declare! {
     /// array([3, 8])
     PROD = "prod"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
         gradients [x]
+        batch Axes
         => x.prod(axis, keepdim);
 
     /// The largest element over axes, or NaN if one of the elements is NaN. All elements that equal
@@ -70,6 +73,7 @@ declare! {
     /// array([3, 5])
     AMAX = "amax"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
         gradients [x]
+        batch Axes
         => x.amax(axis, keepdim);
 
     /// The smallest element over axes, or NaN if one of the elements is NaN. All elements that
@@ -84,6 +88,7 @@ declare! {
     /// array([1, 4])
     AMIN = "amin"(x: Tensor, axis: Axes = None, keepdim: Flag = false, name: Label = None)
         gradients [x]
+        batch Axes
         => x.amin(axis, keepdim);
 }
 

@@ -64,6 +64,7 @@ declare! {
         reduce: Reduction = sum, name: Label = None, *, include_self: Flag = false
     )
         gradients [x, updates]
+        batch Rows
         advice Advice::new(
             "reduce",
             "overwrite",

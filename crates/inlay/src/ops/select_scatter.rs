@@ -22,6 +22,7 @@ declare! {
         x: Tensor, values | src: Like, axis: Int, index: Bound, name: Label = None
     )
         gradients [x, values]
+        batch Axes
         twin out => out.apply(WriteRegion(SelectScatter { axis, index }), &[x, values]);
 
     SELECT = "select"(x: Tensor);

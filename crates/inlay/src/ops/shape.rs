@@ -53,6 +53,7 @@ declare! {
     )
         -> ViewOrCopy
         gradients [x]
+        batch Axes
         => x.flatten(start_axis, stop_axis);
 }
 

@@ -45,6 +45,7 @@ declare! {
         step | strides: MaybeBoundList = 1, name: Label = None
     )
         gradients [x, y]
+        batch Axes
         twin out => out.apply(WriteRegion(Slices::of(axis, start, stop, step)?), &[x, y]);
 
     SLICE = "slice"(x: Tensor);

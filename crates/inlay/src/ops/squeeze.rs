@@ -25,6 +25,7 @@ declare! {
     SQUEEZE = "squeeze"(x: Tensor, axis: Axes = None, name: Label = None)
         -> View
         gradients [x]
+        batch Axes
         => x.squeeze(axis);
 
     /// x with new axes of size 1, as a view.
@@ -39,6 +40,7 @@ declare! {
     UNSQUEEZE = "unsqueeze"(x: Tensor, axis: Ints, name: Label = None)
         -> View
         gradients [x]
+        batch Axes
         => x.unsqueeze(axis);
 }
 

@@ -24,6 +24,7 @@ declare! {
         x | arr: Tensor, index | indices: Index, axis: Int, broadcast: Flag = true
     )
         gradients [x]
+        batch Axes
         => x.take_along_axis(index, axis, broadcast);
 }
 

@@ -19,6 +19,7 @@ declare! {
     ///        [3, 4]])
     TRIL = "tril"(x: Tensor, diagonal: Bound = 0, name: Label = None)
         gradients [x]
+        batch Axes
         => x.tril(diagonal);
 
     /// A copy of x that is 0 below a diagonal of its last two axes.
@@ -29,6 +30,7 @@ declare! {
     ///        [0, 4]])
     TRIU = "triu"(x: Tensor, diagonal: Bound = 0, name: Label = None)
         gradients [x]
+        batch Axes
         => x.triu(diagonal);
 }
 

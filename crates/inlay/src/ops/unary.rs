@@ -17,7 +17,8 @@ declare! {
     /// >>> import inlay
     /// >>> inlay.negative([1, -2])
     /// array([-1,  2])
-    NEGATIVE = "negative"(x: Tensor, name: Label = None) gradients [x] => x.negative();
+    NEGATIVE = "negative"(x: Tensor, name: Label = None) gradients [x]
+        batch Elements => x.negative();
 
     CONJUGATE = "conjugate"(x: Tensor);
 
@@ -26,14 +27,16 @@ declare! {
     /// >>> import inlay
     /// >>> inlay.real([1 + 2j, 3 - 4j])
     /// array([1., 3.])
-    REAL = "real"(x: Tensor, name: Label = None) -> View gradients [x] => x.real();
+    REAL = "real"(x: Tensor, name: Label = None) -> View gradients [x]
+        batch Elements => x.real();
 
     /// The imaginary part, as a view. That of a real tensor is zeros.
     ///
     /// >>> import inlay
     /// >>> inlay.imag([1 + 2j, 3 - 4j])
     /// array([ 2., -4.])
-    IMAG = "imag"(x: Tensor, name: Label = None) -> ViewOrCopy gradients [x] => x.imag();
+    IMAG = "imag"(x: Tensor, name: Label = None) -> ViewOrCopy gradients [x]
+        batch Elements => x.imag();
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]

@@ -21,6 +21,7 @@ declare! {
     /// array([1, 0, 3])
     WHERE = "where"(condition: Mask, x: Operand, y: Operand, name: Label = None)
         gradients [x, y]
+        batch Elements
         => condition.where_(x, y);
 }
 

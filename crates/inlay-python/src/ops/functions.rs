@@ -1,0 +1,269 @@
+//! `Function`: a call without its tensors, for the bridges to other libraries.
+
+use std::sync::Arc;
+
+use inlay::{DType, Dim, Extent, Meta, Need, Tensor, Value, operations};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use super::arguments;
+use crate::bridges::{self, Foreign};
+use crate::convert::Call;
+use crate::dlpack::Subject;
+use crate::dtype;
+use crate::error::raise;
+use crate::tensor::PyTensor;
+
+/// An operation with the values of all arguments but tensors, a derivative of one, or one over a
+/// batch. Bridges to other libraries are made of it.
+///
+/// >>> from inlay._inlay import Function
+/// >>> f = Function('scatter', (None, None, None, False))
+/// >>> f.text
+/// 'scatter(@, @, @, overwrite=False)'
+/// >>> f.vjp((True, False, True)).inputs
+/// 5
+#[pyclass(name = "Function", module = "inlay._inlay", frozen)]
+pub(crate) struct PyFunction(Arc<inlay::Function>);
+
+impl PyFunction {
+    fn of(function: inlay::Function) -> Self {
+        PyFunction(Arc::new(function))
+    }
+}
+
+/// The dtype and the sizes of a tensor, which are None if they are not known.
+type Spec<'py> = (Bound<'py, PyString>, Vec<Option<usize>>);
+
+fn metas(specs: &[Spec<'_>]) -> PyResult<Vec<Meta>> {
+    let meta = |(dtype, shape): &Spec<'_>| {
+        let dims = shape.iter().map(|size| size.map_or_else(Dim::unknown, Dim::Known));
+        Ok(Meta { dtype: dtype::parse("function", dtype)?, shape: dims.collect() })
+    };
+    specs.iter().map(meta).collect()
+}
+
+#[pymethods]
+impl PyFunction {
+    /// The call of an operation. ``values`` has the arguments in declared order. Tensors are not
+    /// looked at; a list of tensors tells its length.
+    #[new]
+    fn new(py: Python<'_>, name: &str, values: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        let operation = operations().iter().find(|operation| operation.name == name);
+        let Some(operation) = operation else {
+            return Err(PyTypeError::new_err(format!("there is no operation {name:?}")));
+        };
+        let mut call = Call::new(py, operation.name);
+        let mut lists = SmallVec::<[usize; 2]>::new();
+        let mut constants = SmallVec::<[Value<'static>; 8]>::new();
+        for (argument, object) in operation.arguments.iter().zip(values.iter_borrowed()) {
+            constants.push(match argument.kind {
+                kind if kind.is_tensor() => Value::Absent,
+                kind if kind.has_tensors() => {
+                    lists.push(object.len()?);
+                    Value::Absent
+                }
+                _ if object.is_none() => Value::Absent,
+                _ => arguments::constant(&mut call, argument, &object)?,
+            });
+        }
+        let function = inlay::Function::new(operation.name, &constants, &lists);
+        function.map(PyFunction::of).map_err(|error| raise(py, &error))
+    }
+
+    /// Reads the text of a function.
+    #[staticmethod]
+    fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
+        inlay::Function::parse(text).map(PyFunction::of).map_err(|error| raise(py, &error))
+    }
+
+    /// The text that describes the function, in any process.
+    #[getter]
+    fn text(&self) -> &str {
+        self.0.text()
+    }
+
+    /// The name of the operation.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.operation().name
+    }
+
+    /// The number of tensors that the function takes.
+    #[getter]
+    fn inputs(&self) -> usize {
+        self.0.inputs()
+    }
+
+    /// The number of results.
+    #[getter]
+    fn outputs(&self) -> usize {
+        self.0.outputs()
+    }
+
+    /// For each input, whether it may have a gradient.
+    #[getter]
+    fn differentiable<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.differentiable())
+    }
+
+    /// The function that returns the gradients of the wanted inputs. It takes the inputs of this
+    /// one, its results, and the gradient of each result.
+    fn vjp(&self, py: Python<'_>, wanted: Vec<bool>) -> PyResult<Self> {
+        self.0.vjp(&wanted).map(PyFunction::of).map_err(|error| raise(py, &error))
+    }
+
+    /// The function over a batch, whose axis is at the given position of each input; None for an
+    /// input that all items share. The batch axis of a result is the first one.
+    fn vmap(&self, py: Python<'_>, axes: Vec<Option<usize>>) -> PyResult<Self> {
+        self.0.vmap(&axes).map(PyFunction::of).map_err(|error| raise(py, &error))
+    }
+
+    /// How the function uses each input: 0 not at all, 1 only its shape, 2 its elements.
+    fn needs<'py>(&self, py: Python<'py>, specs: Vec<Spec<'py>>) -> PyResult<Bound<'py, PyTuple>> {
+        let needs = self.0.needs(&metas(&specs)?).map_err(|error| raise(py, &error))?;
+        let number = |need: &Need| match need {
+            Need::Nothing => 0,
+            Need::Shape => 1,
+            Need::Elements => 2,
+        };
+        PyTuple::new(py, needs.iter().map(number))
+    }
+
+    /// The dtype and the shape of each result. A size is a number, an ``(input, axis)`` whose size
+    /// it is, or None if it depends on values.
+    fn infer<'py>(&self, py: Python<'py>, specs: Vec<Spec<'py>>) -> PyResult<Bound<'py, PyList>> {
+        let results = self.0.infer(&metas(&specs)?).map_err(|error| raise(py, &error))?;
+        let list = PyList::empty(py);
+        for (dtype, shape) in results {
+            let sizes = PyList::empty(py);
+            for extent in shape {
+                match extent {
+                    Extent::Known(size) => sizes.append(size)?,
+                    Extent::Of { input, axis } => sizes.append((input, axis))?,
+                    Extent::Open => sizes.append(py.None())?,
+                }
+            }
+            list.append((dtype.name(), sizes))?;
+        }
+        Ok(list)
+    }
+
+    /// The results for these tensors: a list. Each item is a tensor of any library, or a dtype and
+    /// a shape, which stand for a tensor whose elements are not read. The results are of the library
+    /// of the first tensor that belongs to one.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        tensors: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (inputs, like) = self.inputs_of(py, tensors)?;
+        let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().map(|input| &**input).collect();
+        let size = borrowed.iter().map(|input| input.numel()).max().unwrap_or(0);
+        let call = Call::new(py, self.0.operation().name);
+        let results = call.run(size, || self.0.call(&borrowed))?;
+        let list = PyList::empty(py);
+        for result in results {
+            list.append(match &like {
+                Some(like) => like.give(py, self.0.operation().name, result)?,
+                None => Bound::new(py, PyTensor::new(result))?.into_any(),
+            })?;
+        }
+        Ok(list)
+    }
+
+    /// Calls the in-place form of the operation, which writes into the first tensor.
+    fn write(&self, py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (inputs, _) = self.inputs_of(py, tensors)?;
+        let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().map(|input| &**input).collect();
+        let size = borrowed.iter().map(|input| input.numel()).max().unwrap_or(0);
+        Call::new(py, self.0.operation().name).run(size, || self.0.write(&borrowed))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Function {}>", self.0.text())
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        self.0.text().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyFunction>().is_ok_and(|other| other.get().0.text() == self.0.text())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let parse = slf.get_type().getattr("parse")?;
+        Ok((parse, (slf.get().0.text().to_owned(),)))
+    }
+}
+
+/// A tensor of a call, borrowed from its Python object where that has one.
+type Input<'a> = std::borrow::Cow<'a, Tensor>;
+
+impl PyFunction {
+    fn inputs_of<'py>(
+        &self,
+        py: Python<'py>,
+        tensors: &Bound<'py, PyAny>,
+    ) -> PyResult<(SmallVec<[Input<'static>; 6]>, Option<Foreign>)> {
+        let name = self.0.operation().name;
+        let mut call = Call::new(py, name);
+        let mut inputs = SmallVec::new();
+        let mut like = None;
+        for object in tensors.try_iter()? {
+            let object = object?;
+            let tensor = if let Ok((dtype, shape)) =
+                object.extract::<(Bound<'py, PyString>, Vec<usize>)>()
+            {
+                let dtype = dtype::parse(name, &dtype)?;
+                stand_in(dtype, &shape).map_err(|error| raise(py, &error))?
+            } else if let Some(foreign) = Foreign::of(&object)? {
+                let tensor = foreign.read(Subject { op: name, arg: "tensor" }, &object)?;
+                like = like.or(Some(foreign));
+                tensor
+            } else {
+                call.array("tensor", &object)?.into_owned()
+            };
+            inputs.push(Input::Owned(tensor));
+        }
+        Ok((inputs, like))
+    }
+}
+
+/// A tensor of these sizes over a single element.
+fn stand_in(dtype: DType, shape: &[usize]) -> inlay::Result<Tensor> {
+    Tensor::zeros([0usize; 0], dtype)?.broadcast_to(shape)
+}
+
+/// Converts a tensor argument that is a number, a list or an array, by the rules of the operation. A
+/// number takes the dtype `like`, if one is given.
+#[pyfunction]
+#[pyo3(signature = (name, argument, value, like=None))]
+fn _argument<'py>(
+    py: Python<'py>,
+    name: &str,
+    argument: usize,
+    value: &Bound<'py, PyAny>,
+    like: Option<&Bound<'py, PyAny>>,
+) -> PyResult<PyTensor> {
+    let operation = operations().iter().find(|operation| operation.name == name);
+    let declared = operation.and_then(|operation| operation.arguments.get(argument));
+    let (Some(operation), Some(declared)) = (operation, declared) else {
+        return Err(PyTypeError::new_err(format!("there is no argument {argument} of {name:?}")));
+    };
+    let mut call = Call::new(py, operation.name);
+    let like = dtype::parse_optional(operation.name, like)?;
+    Ok(PyTensor::new(arguments::tensor(&mut call, declared, value, like)?.into_owned()))
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyFunction>()?;
+    bridges::register(module)?;
+    module.add_function(wrap_pyfunction!(_argument, module)?)
+}

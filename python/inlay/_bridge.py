@@ -1,0 +1,87 @@
+"""What the bridges to PyTorch, Paddle and JAX share: the arguments of a call as tensors of one library."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from inlay._inlay import Function, Tensor, _argument, operations
+from inlay.errors import InlayTypeError
+
+# For each operation: its arguments that are tensors or lists of tensors, as (place, name, kind).
+_TENSOR = {"Tensor", "Like", "Operand", "Index", "Mask"}
+_LISTS = {"Tensors", "Indices"}
+ARGUMENTS: dict[str, list[tuple[int, str, str]]] = {
+    operation.name: [
+        (place, argument.name, argument.kind)
+        for place, argument in enumerate(operation.arguments)
+        if argument.kind in _TENSOR | _LISTS
+    ]
+    for operation in operations()
+}
+
+
+class Library(Protocol):
+    """How the bridge of a library handles its tensors."""
+
+    name: str
+
+    def is_tensor(self, value: Any) -> bool:
+        """Whether a value is a tensor of the library."""
+
+    def dtype(self, tensor: Any) -> str:
+        """The name of a tensor's dtype, as Inlay has it."""
+
+    def adopt(self, tensor: Tensor) -> Any:
+        """A tensor of the library with the elements of one of Inlay's."""
+
+
+def bind(name: str, objects: tuple[Any, ...], library: Library) -> tuple[Function, list[Any]]:
+    """Return the function of a call, and its tensors as tensors of the library.
+
+    `objects` are the arguments in declared order. Numbers, lists and arrays become tensors by the
+    rules of the operation: a number takes the dtype of the tensor that it meets.
+    """
+    function = Function(name, objects)
+    tensors: list[Any] = []
+    for place, argument, kind in ARGUMENTS[name]:
+        value = objects[place]
+        if kind in _LISTS:
+            items = value if isinstance(value, (list, tuple)) else [value]
+            tensors += [_convert(name, place, argument, item, None, library) for item in items]
+            continue
+        like = None
+        if not library.is_tensor(value):
+            like = _dtype_beside(name, objects, place, kind, tensors, library)
+        tensors.append(_convert(name, place, argument, value, like, library))
+    return function, tensors
+
+
+def _dtype_beside(
+    name: str, objects: tuple[Any, ...], place: int, kind: str, tensors: list[Any], library: Library
+) -> str | None:
+    """The dtype that a number in this place takes: that of the first tensor, or of the operand."""
+    if kind == "Like":
+        return library.dtype(tensors[0]) if tensors else None
+    if kind != "Operand":
+        return None
+    pair = [other for other, _, kind in ARGUMENTS[name] if kind == "Operand" and other != place]
+    for other in pair:
+        if library.is_tensor(objects[other]):
+            return library.dtype(objects[other])
+        if other < place:
+            # It was converted before, and is the last of the tensors.
+            return library.dtype(tensors[-1])
+    return None
+
+
+def _convert(
+    name: str, place: int, argument: str, value: Any, like: str | None, library: Library
+) -> Any:
+    if library.is_tensor(value):
+        return value
+    if isinstance(value, Tensor) and not value.stop_gradient:
+        raise InlayTypeError(
+            f"{name}: {argument} is a Tensor of Inlay that requires a gradient, beside a tensor of "
+            f"{library.name}: pass {argument}.detach(), or convert the others to Tensors"
+        )
+    return library.adopt(_argument(name, place, value, like))
