@@ -190,10 +190,9 @@ impl Function {
     /// # Errors
     /// A text that describes no function.
     pub fn parse(text: &str) -> Result<Function> {
-        match lock(&KNOWN).by_text.get(text) {
-            Some(known) => Ok(known.clone()),
-            None => text::parse(text),
-        }
+        // A new function is interned while its text is read, which takes the lock.
+        let known = lock(&KNOWN).by_text.get(text).cloned();
+        known.map_or_else(|| text::parse(text), Ok)
     }
 
     /// Returns the function of this form, and makes it if it is not known.
