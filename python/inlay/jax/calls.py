@@ -87,8 +87,8 @@ def _sized(function: Function, tensors: Sequence[Any]) -> Call:
     inputs: list[Any] = []
     masks = 0
     for kind, x in zip(_input_kinds(function), tensors, strict=True):
-        if kind in ("Mask", "Indices") and x.dtype == bool:
-            masks += 1
+        if kind in ("Mask", "Indices"):
+            masks += x.dtype == bool
             inputs.append(concrete_or_error(np.asarray, x, _advice(function.name)))
         else:
             # Only the number of elements counts, so each may have one byte.

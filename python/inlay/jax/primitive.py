@@ -44,7 +44,10 @@ def _lower(context: Any, *inputs: Any, call: Call) -> Any:
     # The result takes the place of the first input. XLA copies the input first, unless it is not
     # used again: in a loop and with a donated argument nothing is copied.
     alias = {0: 0} if call.writes and context.avals_in[0] == context.avals_out[0] else None
-    rule = jax.ffi.ffi_lowering(TARGET, operand_output_aliases=alias)
+    # XLA drops a call whose results are empty, and with it the check of the index, unless the call
+    # has side effects.
+    empty = any(result.size == 0 for result in context.avals_out)
+    rule = jax.ffi.ffi_lowering(TARGET, operand_output_aliases=alias, has_side_effect=empty)
     return rule(context, *inputs, text=call.attribute)
 
 

@@ -17,6 +17,7 @@ import inlay
 ALL = [
     pytest.param(name, dtype, id=f"{name}-{dtype}")
     for name in CASES
+    if "item" not in name  # JAX's own
     for dtype in ("float64", "complex128")
     if not (dtype == "complex128" and name in REAL_ONLY)
 ]
@@ -24,7 +25,7 @@ ALL = [
 
 @pytest.mark.parametrize(("name", "dtype"), ALL)
 def test_numerically(name: str, dtype: str) -> None:
-    """Forward and reverse mode, each twice in all combinations, against finite differences."""
+    """Reverse mode to second order, and forward mode, against finite differences."""
     case = CASES[name](Draw((name, dtype), dtype))
     arrays = [jnp.asarray(array) for array in case.inputs]
     check_grads(case.function, arrays, order=2, modes=("rev",), rtol=1e-4, atol=1e-4)
