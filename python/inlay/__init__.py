@@ -5,7 +5,7 @@ arguments is a `Tensor`, and a NumPy array otherwise. `operations` lists the ope
 """
 
 import inlay.numpy_protocols  # noqa: F401  (adds NumPy's protocols to `Tensor`)
-from inlay import errors, static
+from inlay import _torch_hook, errors, static
 from inlay._inlay import *  # noqa: F403  (the operations: `_inlay.__all__` lists them)
 from inlay._inlay import (
     Argument,
@@ -183,3 +183,5 @@ __all__ += [
     "zeros_like",
     # exported: end
 ]
+
+_torch_hook.watch()

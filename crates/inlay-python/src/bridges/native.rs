@@ -47,9 +47,13 @@ static PADDLE: PyOnceLock<Option<Native>> = PyOnceLock::new();
 impl Native {
     /// The short way of a library, if its version has all that is needed.
     fn of(py: Python<'_>, library: Foreign) -> Option<&'static Native> {
+        let make = |make: fn(Python<'_>) -> PyResult<Option<Native>>| {
+            share_threads(py, library);
+            make(py).ok().flatten()
+        };
         let native = match library {
-            Foreign::Torch => TORCH.get_or_init(py, || Native::torch(py).ok().flatten()),
-            Foreign::Paddle => PADDLE.get_or_init(py, || Native::paddle(py).ok().flatten()),
+            Foreign::Torch => TORCH.get_or_init(py, || make(Native::torch)),
+            Foreign::Paddle => PADDLE.get_or_init(py, || make(Native::paddle)),
             Foreign::Jax => return None,
         };
         native.as_ref()
@@ -179,6 +183,13 @@ impl Native {
             }
         }
     }
+}
+
+/// Makes operations compute on the threads of a library. Without that they are only slower.
+fn share_threads(py: Python<'_>, library: Foreign) {
+    let bridge = py.import("inlay._bridge");
+    let shared = bridge.and_then(|bridge| bridge.call_method1("share_threads", (library.name(),)));
+    drop(shared);
 }
 
 impl Torch {

@@ -1,0 +1,198 @@
+"""`torch.ops.inlay.*`: all operations and their in-place forms, registered with torch.
+
+Each operation has four kernels: one for the CPU, one without values (`_fake`), one for autograd, and
+one for the transforms of `torch.func`. The last stands before functorch's own dispatch, because an
+`autograd.Function` that runs inside of it loses the outer transforms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from inlay._inlay import Function, operations
+
+from ._autograd import Derived, apply, needs_old_value
+from ._checks import explain, resolved
+from ._fake import infer
+from ._schema import Layout, schema
+
+_C = torch._C
+_TRANSFORM = "FuncTorchDynamicLayerFrontMode"
+LIBRARY = torch.library.Library("inlay", "DEF")
+LAYOUTS: dict[str, Layout] = {}
+
+
+class Named:
+    """A call of an operation by its own name, so that graphs show it."""
+
+    __slots__ = ("layout", "objects", "overload", "_function")
+
+    def __init__(self, overload: Any, layout: Layout, objects: Sequence[Any]) -> None:
+        self.overload = overload
+        self.layout = layout
+        self.objects = objects
+        self._function: Any = None
+
+    @property
+    def function(self) -> Any:
+        """The Function of the call. Symbolic integers among its arguments become numbers."""
+        if self._function is None:
+            self._function = Function(self.layout.name, tuple(self.objects))
+        return self._function
+
+    def redispatch(self, tensors: Sequence[Any]) -> list[Any]:
+        """Calls the operation of torch."""
+        args, keywords = self.layout.arguments(self.layout.filled(self.objects, tensors))
+        return [self.overload(*args, **keywords)]
+
+
+def compute(function: Any, tensors: Sequence[Any]) -> list[Any]:
+    """Calls a Function on CPU tensors."""
+    inputs = [resolved(tensor) for tensor in tensors]
+    try:
+        outputs: list[Any] = function.call(inputs)
+    except Exception:
+        explain(function.name, inputs)
+        raise
+    return outputs
+
+
+def _kernel(key: str, name: str, keyset: bool = False) -> Callable[[Any], Any]:
+    def register(kernel: Any) -> Any:
+        LIBRARY.impl(name, kernel, key, with_keyset=keyset)
+        return kernel
+
+    return register
+
+
+def _needs_gradient(args: Sequence[Any]) -> bool:
+    if forward_ad._current_level >= 0:
+        return True
+    return bool(_C.is_grad_enabled() and _C._any_requires_grad(*args))
+
+
+def _below(overload: Any, keys: Any, args: Any, keywords: Any) -> Any:
+    with _C._AutoDispatchBelowAutograd():
+        return overload.redispatch(keys & _C._after_autograd_keyset, *args, **keywords)
+
+
+def _define(operation: Any) -> None:
+    """Registers an operation."""
+    name = operation.name
+    LIBRARY.define(schema(operation, False), tags=(torch.Tag.pt2_compliant_tag,))
+    layout = LAYOUTS[name] = Layout(operation)
+    overload = getattr(torch.ops.inlay, name).default
+
+    def parts(args: Any, keywords: Any) -> tuple[Named, list[Any]]:
+        objects = layout.objects(args, keywords)
+        return Named(overload, layout, objects), layout.split(objects)
+
+    @_kernel("CompositeExplicitAutograd" if not layout.tensors else "CPU", name)
+    def cpu(*args: Any, **keywords: Any) -> Any:
+        call, tensors = parts(args, keywords)
+        return compute(call.function, tensors)[0]
+
+    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
+    def fake(*args: Any, **keywords: Any) -> Any:
+        call, tensors = parts(args, keywords)
+        return infer(call.function, tensors)[0]
+
+    if not layout.tensors:
+        return
+
+    @_kernel("Autograd", name, True)
+    def autograd(keys: Any, *args: Any, **keywords: Any) -> Any:
+        if _needs_gradient(args):
+            call, tensors = parts(args, keywords)
+            return apply(call, tensors)[0]
+        return _below(overload, keys, args, keywords)
+
+    @_kernel(_TRANSFORM, name)
+    def transform(*args: Any, **keywords: Any) -> Any:
+        call, tensors = parts(args, keywords)
+        return apply(call, tensors)[0]
+
+
+def _define_in_place(operation: Any) -> None:
+    """Registers the in-place form of an operation."""
+    name = operation.twin
+    LIBRARY.define(schema(operation, True), tags=(torch.Tag.pt2_compliant_tag,))
+    layout = LAYOUTS[name] = LAYOUTS[operation.name]
+    overload = getattr(torch.ops.inlay, name).default
+    functional = getattr(torch.ops.inlay, operation.name).default
+
+    @_kernel("CPU", name)
+    def cpu(*args: Any, **keywords: Any) -> None:
+        objects = layout.objects(args, keywords)
+        target, *others = layout.split(objects)
+        inputs = [target, *(resolved(tensor) for tensor in others)]
+        try:
+            Function(operation.name, tuple(objects)).write(inputs)
+        except Exception:
+            explain(name, inputs)
+            raise
+
+    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
+    def fake(*args: Any, **keywords: Any) -> None:
+        objects = layout.objects(args, keywords)
+        infer(Function(operation.name, tuple(objects)), layout.split(objects))
+
+    @_kernel("Autograd", name, True)
+    def autograd(keys: Any, *args: Any, **keywords: Any) -> None:
+        if _needs_gradient(args):
+            call = Named(functional, layout, layout.objects(args, keywords))
+            saved = needs_old_value(call.function, layout.split(call.objects))
+            source = args[0].clone() if saved else args[0]
+            args[0].copy_(functional(source, *args[1:], **keywords))
+        else:
+            _below(overload, keys, args, keywords)
+
+    @_kernel("ADInplaceOrView", name, True)
+    def count(keys: Any, *args: Any, **keywords: Any) -> None:
+        _C._increment_version((args[0],))
+        overload.redispatch(keys & _C._after_ADInplaceOrView_keyset, *args, **keywords)
+
+    @_kernel(_TRANSFORM, name)
+    def transform(*args: Any, **keywords: Any) -> None:
+        args[0].copy_(functional(args[0].clone(), *args[1:], **keywords))
+
+
+def _define_function() -> None:
+    """Registers `inlay::function`, which computes derivatives and batches of any operation."""
+    LIBRARY.define(
+        "function(str text, Tensor[] inputs) -> Tensor[]", tags=(torch.Tag.pt2_compliant_tag,)
+    )
+
+    @_kernel("CPU", "function")
+    def cpu(text: str, inputs: Any) -> Any:
+        return compute(Function.parse(text), inputs)
+
+    @torch.library.register_fake("inlay::function", lib=LIBRARY)
+    def fake(text: str, inputs: Any) -> Any:
+        return infer(Function.parse(text), inputs)
+
+    @_kernel("Autograd", "function", True)
+    def autograd(keys: Any, text: str, inputs: Any) -> Any:
+        if _needs_gradient(inputs):
+            return apply(Derived(Function.parse(text)), inputs)
+        return _below(torch.ops.inlay.function.default, keys, (text, inputs), {})
+
+    @_kernel(_TRANSFORM, "function")
+    def transform(text: str, inputs: Any) -> Any:
+        return apply(Derived(Function.parse(text)), inputs)
+
+
+def register() -> None:
+    """Registers everything. The library object keeps it registered."""
+    for operation in operations():
+        _define(operation)
+        if operation.twin is not None:
+            _define_in_place(operation)
+    _define_function()
+
+
+register()
