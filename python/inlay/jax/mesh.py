@@ -1,4 +1,4 @@
-"""Calls inside of `jax.shard_map`, where a type has the axes of the mesh that a value varies over."""
+"""Calls inside of `jax.shard_map`, where types have the axes that a value varies over."""
 
 from __future__ import annotations
 
