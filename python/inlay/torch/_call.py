@@ -42,7 +42,9 @@ class Torch:
         """Returns a torch tensor over the memory of an Inlay tensor."""
         adopted = torch.from_dlpack(tensor)
         fake = _C._get_dispatch_mode(_C._TorchDispatchModeKey.FAKE)
-        return adopted if fake is None else fake.from_tensor(adopted)
+        if fake is None or fake.allow_non_fake_inputs:
+            return adopted
+        return fake.from_tensor(adopted)
 
 
 _TORCH = Torch()

@@ -53,13 +53,16 @@ def check_writable(operation: str, name: str, target: Any) -> None:
         )
     if not torch.is_grad_enabled():
         return
+    if target._is_view():
+        _check_view(operation, name, target)
     if target.requires_grad and target.is_leaf:
         raise RuntimeError(
             f"{operation}: {name} is a leaf Variable that requires grad, which is being used in an "
             "in-place operation; call it inside of torch.no_grad(), or write to a copy: `.clone()`"
         )
-    if not target._is_view():
-        return
+
+
+def _check_view(operation: str, name: str, target: Any) -> None:
     base = target._base
     if base.requires_grad and base.is_leaf:
         raise RuntimeError(

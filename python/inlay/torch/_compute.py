@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +18,19 @@ def compute(function: Any, inputs: Sequence[Any]) -> list[Any]:
     would not notice each other's in-place changes.
     """
     given = [item if type(item) is tuple else resolved(item) for item in inputs]
-    results = function.call(given)
+    try:
+        results = function.call(given)
+    except Exception:
+        # A tensor of zeros without memory, as forward-mode gradients have it.
+        filled = [item.clone() if _is_zero(item) else item for item in given]
+        if all(map(operator.is_, filled, given)):
+            raise
+        results = function.call(filled)
     return [_own(result, k, results, given) for k, result in enumerate(results)]
+
+
+def _is_zero(item: Any) -> bool:
+    return type(item) is not tuple and bool(item._is_zerotensor())
 
 
 def _own(result: Any, k: int, results: Sequence[Any], inputs: Sequence[Any]) -> Any:

@@ -20,7 +20,7 @@ from ._autograd import Derived, apply, needs_old_value
 from ._checks import explain, resolved
 from ._compute import compute
 from ._fake import infer
-from ._schema import Layout, schema
+from ._schema import Layout, number, schema
 
 _C = torch._C
 _TRANSFORM = "FuncTorchDynamicLayerFrontMode"
@@ -43,7 +43,7 @@ class Named:
     def function(self) -> Any:
         """The Function of the call. Symbolic integers among its arguments become numbers."""
         if self._function is None:
-            self._function = Function(self.layout.name, tuple(self.objects))
+            self._function = Function(self.layout.name, tuple(map(number, self.objects)))
         return self._function
 
     def redispatch(self, tensors: Sequence[Any]) -> list[Any]:
@@ -113,8 +113,9 @@ def _define(operation: Any) -> None:
 
     @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
     def fake(*args: Any, **keywords: Any) -> Any:
-        call, tensors = parts(args, keywords)
-        return infer(call.function, tensors)[0]
+        objects = layout.without_scalars(layout.objects(args, keywords))
+        call = Named(overload, layout, objects)
+        return infer(call.function, layout.split(objects))[0]
 
     if not layout.tensors:
         return
@@ -153,7 +154,7 @@ def _define_in_place(operation: Any) -> None:
     @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
     def fake(*args: Any, **keywords: Any) -> None:
         objects = layout.objects(args, keywords)
-        infer(Function(operation.name, tuple(objects)), layout.split(objects))
+        infer(Named(functional, layout, objects).function, layout.split(objects))
 
     @_kernel("Autograd", name, True)
     def autograd(keys: Any, *args: Any, **keywords: Any) -> None:

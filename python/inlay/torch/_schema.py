@@ -107,6 +107,19 @@ class Layout:
         """Returns the arguments of a `torch.ops.inlay` call from Inlay's arguments."""
         return arguments(self.fields, objects)
 
+    def without_scalars(self, objects: Sequence[Any]) -> list[Any]:
+        """Returns the arguments with 0 for symbolic scalars beside tensors.
+
+        The shape of a result does not depend on those, so they need not become numbers.
+        """
+        result = list(objects)
+        for field in self.fields if self.tensors else ():
+            if field.kind == "Scalar":
+                value = result[field.place]
+                if isinstance(value, (torch.SymInt, torch.SymFloat)):
+                    result[field.place] = 0 if isinstance(value, torch.SymInt) else 0.0
+        return result
+
     def split(self, objects: Sequence[Any]) -> list[Any]:
         """Returns all tensors among the arguments, in order."""
         tensors: list[Any] = []
@@ -149,6 +162,19 @@ def arguments(
         else:
             args.append(value)
     return args, keywords
+
+
+def number(value: Any) -> Any:
+    """Returns symbolic numbers as numbers, which torch then guards, and everything else as it is."""
+    if isinstance(value, torch.SymInt):
+        return int(value)
+    if isinstance(value, torch.SymFloat):
+        return float(value)
+    if isinstance(value, torch.SymBool):
+        return bool(value)
+    if isinstance(value, (list, tuple)):
+        return [number(item) for item in value]
+    return value
 
 
 def _bounds(name: str, value: Any, steps: Any) -> list[Any]:
