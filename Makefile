@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 PEERS := .venv-peers
+BRIDGES := .venv-bridges
+BRIDGED := torch paddle jax
 BENCH := .venv-bench
 BENCHED := inlay torch paddle jax numpy
 BIN := $(VENV)/bin
@@ -36,7 +38,7 @@ AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-peers driver bench sweep figures compare lint stubs format wheel package clean
+.PHONY: help demo test test-rust test-python test-peers test-bridges $(BRIDGED:%=test-%) driver bench sweep figures compare lint stubs format wheel package clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,17 +46,22 @@ help: ## Show what each target does
 demo: $(VENV)/.inlay $(VENV)/.demo ## Show every operation on small tensors, in the terminal and as a picture
 	$(BIN)/python examples/tour.py
 
-test: test-rust test-python ## Run all tests but those against PyTorch, Paddle and JAX
+test: test-rust test-python ## Run all tests but those with PyTorch, Paddle and JAX
 
 test-rust: driver ## Run the Rust tests, with the GPU tests
 	cargo test --features $(FEATURES)
 	cargo test --package inlay-tensor --test it no_gpu
 
 test-python: $(VENV)/.inlay driver ## Run the Python tests
-	$(BIN)/python -m pytest --quiet --maxfail 50 python/tests --ignore python/tests/peers
+	$(BIN)/python -m pytest --quiet --maxfail 50 python/tests --ignore python/tests/peers --ignore python/tests/bridges
 
 test-peers: $(PEERS)/.inlay ## Run the tests against the real PyTorch, Paddle and JAX, in an environment of their own
 	$(PEERS)/bin/python -m pytest --quiet --maxfail 50 python/tests/peers
+
+test-bridges: $(BRIDGED:%=test-%) ## Run the tests on tensors of PyTorch, Paddle and JAX, each in an environment of its own; test-torch for one
+
+$(BRIDGED:%=test-%): test-%: $(BRIDGES)/%/.inlay
+	$(BRIDGES)/$*/bin/python -m pytest --quiet --maxfail 50 python/tests/bridges/$*
 
 driver: ## Install a software Vulkan driver on Debian if there is no driver
 	@$(HAS_DRIVER) || { echo "no Vulkan driver: installing Debian's"; $(AS_ROOT) sh -c \
@@ -106,7 +113,7 @@ package: ## Make the packages for the crates registry, and build each from its p
 
 clean: ## Remove everything that the other targets have made
 	cargo clean
-	rm -rf $(VENV) $(PEERS) $(BENCH) dist out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(PEERS) $(BRIDGES) $(BENCH) dist out .mypy_cache .ruff_cache .pytest_cache
 	find python -name '*.so' -delete
 
 # Stamp files record what was installed or built, so that make skips it the next time.
@@ -139,6 +146,16 @@ $(PEERS)/.tools: pyproject.toml
 
 $(PEERS)/.inlay: $(PEERS)/.tools dist/.built
 	$(PEERS)/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
+	touch $@
+
+$(BRIDGES)/%/.tools: pyproject.toml
+	test -x $(BRIDGES)/$*/bin/python || $(PYTHON) -m venv $(BRIDGES)/$*
+	$(BRIDGES)/$*/bin/python -m pip install --quiet --upgrade pip
+	$(BRIDGES)/$*/bin/python -m pip install --quiet --group bridge-$*
+	touch $@
+
+$(BRIDGES)/%/.inlay: $(BRIDGES)/%/.tools dist/.built
+	$(BRIDGES)/$*/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	touch $@
 
 # Each library has its own dependency group. The two builds of a comparison need only the common one.

@@ -96,15 +96,16 @@ def forms(op: inlay.Operation, name: str, ways: Sequence[tuple[str | None, str, 
 def functions(op: inlay.Operation) -> list[str]:
     """Return the overloads of a function: its result is typed by what comes in.
 
-    A call on a `Tensor` returns one. A call with only arrays, numbers and lists returns an array.
-    In other calls, a later argument decides.
+    A call on a `Tensor`, or on a tensor of PyTorch, Paddle or JAX, returns one. A call with only
+    arrays, numbers and lists returns an array. In other calls, a later argument decides.
     """
     if op.returns == "Tensor":
         return forms(op, op.name, [(None, "Tensor", "ArrayLike")])
     kind = op.arguments[0].kind
-    own = "Sequence[Tensor]" if kind in ("Tensors", "Indices") else "Tensor"
+    first = "Sequence[{}]" if kind in ("Tensors", "Indices") else "{}"
     ways = [
-        (own, "Tensor", "ArrayLike"),
+        (first.format("Tensor"), "Tensor", "ArrayLike"),
+        (first.format("_Foreign"), "_Foreign", "ArrayLike"),
         (None, "npt.NDArray[Any]", "PlainLike"),
         (None, "Any", "ArrayLike"),
     ]

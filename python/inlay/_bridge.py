@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
 from typing import Any, Protocol
 
-from inlay._inlay import Function, Tensor, _argument, operations
+from inlay._inlay import Function, Tensor, _argument, _use_openmp, operations
 from inlay.errors import InlayTypeError
 
 # For each operation: its arguments that are tensors or lists of tensors, as (place, name, kind).
@@ -85,3 +88,21 @@ def _convert(
             f"{library.name}: pass {argument}.detach(), or convert the others to Tensors"
         )
     return library.adopt(_argument(name, place, value, like))
+
+
+def share_threads(library: str) -> bool:
+    """Compute on the OpenMP threads of a library, if it has some. Return whether that is so.
+
+    After an operation, the threads of such a library wait for the next one in a loop, for
+    milliseconds. Other threads would compete with them for the cores.
+    """
+    module = sys.modules.get(library)
+    maps = Path("/proc/self/maps")
+    if module is None or not module.__file__ or not maps.exists():
+        return False
+    home = str(Path(module.__file__).resolve().parent)
+    loaded = {line.split(maxsplit=5)[-1].strip() for line in maps.read_text().splitlines()}
+    runtimes = [path for path in sorted(loaded) if re.search(r"lib(gomp|omp|iomp5)[-.]", path)]
+    # The wheels have a runtime of their own, in their directory or beside it.
+    runtimes.sort(key=lambda path: not path.startswith(home))
+    return any(_use_openmp(path) for path in runtimes)

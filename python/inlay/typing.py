@@ -12,6 +12,7 @@ from inlay._inlay import Tensor, dtype
 __all__ = [
     "ArrayLike",
     "DTypeLike",
+    "ForeignTensor",
     "Number",
     "PlainLike",
     "Reduce",
@@ -38,6 +39,24 @@ class SupportsDLPack(Protocol):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
         """Returns a capsule over the array's memory."""
 
+
+class _TorchTensor(SupportsDLPack, Protocol):
+    @property
+    def requires_grad(self) -> builtins.bool: ...
+
+
+class _PaddleTensor(SupportsDLPack, Protocol):
+    @property
+    def stop_gradient(self) -> builtins.bool: ...
+
+
+class _JaxArray(SupportsDLPack, Protocol):
+    @property
+    def at(self) -> Any: ...
+
+
+ForeignTensor: TypeAlias = _TorchTensor | _PaddleTensor | _JaxArray
+"""A tensor of PyTorch, Paddle or JAX. A call with one returns one."""
 
 PlainLike: TypeAlias = npt.NDArray[Any] | np.generic | Number | Sequence["PlainLike"]
 """NumPy arrays, numbers and nested lists of them. A call with only these returns an array."""

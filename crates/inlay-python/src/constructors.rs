@@ -2,9 +2,10 @@
 
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 use crate::convert::Call;
-use crate::dlpack::{self, Purpose};
+use crate::dlpack::{self, Purpose, Subject, Table};
 use crate::dtype;
 use crate::error::{Class, type_name};
 use crate::tensor::PyTensor;
@@ -13,7 +14,8 @@ use crate::tensor::PyTensor;
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(to_tensor, module)?)?;
     module.add_function(wrap_pyfunction!(from_numpy, module)?)?;
-    module.add_function(wrap_pyfunction!(from_dlpack, module)?)
+    module.add_function(wrap_pyfunction!(from_dlpack, module)?)?;
+    module.add_function(wrap_pyfunction!(_adopt, module)?)
 }
 
 /// A new tensor with a copy of the values of `data`.
@@ -93,6 +95,20 @@ fn from_dlpack(x: &Bound<'_, PyAny>) -> PyResult<PyTensor> {
     if let Ok(own) = x.cast::<PyTensor>() {
         return Ok(PyTensor::new(own.get().inner().clone()));
     }
-    let tensor = dlpack::import(x, "from_dlpack: x", Purpose::Read);
+    let tensor = dlpack::import(x, Subject { op: "from_dlpack", arg: "x" }, Purpose::Read);
     tensor.map(PyTensor::new)
+}
+
+/// A tensor of another library's class over the memory of ``x``, without a copy. The class must
+/// have DLPack's table of C functions.
+#[pyfunction]
+#[pyo3(signature = (x, cls, /))]
+fn _adopt<'py>(x: &Bound<'py, PyTensor>, cls: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let Some(table) = Table::of_class(cls) else {
+        let name = cls.fully_qualified_name()?;
+        let text = format!("_adopt: cls is {name}, which has no __dlpack_c_exchange_api__");
+        return Err(Class::Type.error(py, text));
+    };
+    table.export(py, "_adopt", x.get().inner().clone())
 }

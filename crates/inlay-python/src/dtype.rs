@@ -14,8 +14,8 @@ use crate::numpy::{dtype_of_number, scalar_class};
 /// The type of a tensor's elements.
 ///
 /// There is one instance for each of the fifteen dtypes: ``inlay.float32`` and so on. A dtype
-/// argument may also be a name, a NumPy dtype, scalar type or spelling (``'f8'``, ``'half'``), or
-/// one of Python's types, which mean what they mean to NumPy and PyTorch: ``bool``, ``int``
+/// argument may also be a name, a NumPy dtype, scalar type or spelling (``'f8'``, ``'half'``), a
+/// dtype of PyTorch or Paddle, or one of Python's types, which mean what they mean to NumPy and PyTorch: ``bool``, ``int``
 /// (int64), ``float`` (float64) and ``complex`` (complex128).
 ///
 /// >>> import inlay
@@ -108,7 +108,7 @@ fn of_python_class(class: &Bound<'_, PyType>) -> Option<DType> {
     }
 }
 
-/// The dtype of an `inlay.dtype`, a NumPy dtype or a NumPy scalar type.
+/// The dtype of an `inlay.dtype`, a NumPy dtype or scalar type, or another library's dtype.
 fn own_or_numpy(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let py = object.py();
     if let Ok(own) = object.cast::<PyDType>() {
@@ -128,8 +128,20 @@ fn own_or_numpy(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
             }
             Ok(PyArrayDescr::new(py, class.as_any()).ok().and_then(|descr| of_descr(&descr)))
         }
-        _ => Ok(None),
+        _ => of_library(object),
     }
+}
+
+/// The dtype of a `torch.dtype` or a `paddle.dtype`, whose texts are names: `torch.float32`.
+fn of_library(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let class = object.get_type();
+    if class.name()? != "dtype" {
+        return Ok(None);
+    }
+    let text = object.str()?;
+    let text = text.to_string_lossy();
+    let name = text.strip_prefix("torch.").or_else(|| text.strip_prefix("paddle."));
+    Ok(name.and_then(|name| name.parse().ok()))
 }
 
 fn of_descr(descr: &Bound<'_, PyArrayDescr>) -> Option<DType> {

@@ -20,6 +20,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(_use_openmp, module)?)?;
     module.add_function(wrap_pyfunction!(memory_stats, module)?)?;
     module.add_function(wrap_pyfunction!(empty_cache, module)?)?;
     module.add_function(wrap_pyfunction!(set_cache_limit, module)?)
@@ -49,6 +50,19 @@ fn set_num_threads(n: &Bound<'_, PyAny>) -> PyResult<()> {
 #[pyfunction]
 fn get_num_threads() -> usize {
     inlay::num_threads()
+}
+
+/// Makes operations use the threads of the OpenMP runtime at this path, which is loaded already.
+/// Returns whether they do.
+#[pyfunction]
+fn _use_openmp(path: &str) -> bool {
+    #[cfg(unix)]
+    return inlay::use_openmp(path);
+    #[cfg(not(unix))]
+    return {
+        let _ = path;
+        false
+    };
 }
 
 /// The statistics of the memory pool, as a dict.

@@ -116,6 +116,8 @@ pub use inlay_core::{
 pub use inlay_cpu::memory::{
     Stats as MemoryStats, empty_cache, set_cache_limit, stats as memory_stats,
 };
+#[cfg(unix)]
+pub use inlay_cpu::threads::use_openmp;
 pub use inlay_cpu::threads::{MAX_THREADS, num_threads, set_num_threads};
 pub use inlay_cpu::{Element, environment_problems};
 #[cfg(feature = "gpu")]

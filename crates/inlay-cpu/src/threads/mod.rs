@@ -2,10 +2,13 @@
 //!
 //! A caller that is not a worker thread of a rayon pool uses Inlay's own pool (`pool`). A worker
 //! uses the threads of its own pool, so a program never has more busy threads than it has set up.
+//! In a process whose other libraries compute with OpenMP, its threads may be used (`openmp`).
 //! In both cases the caller takes part, and waits only for helpers that have started (`desk`).
 //! Results never depend on the number of threads.
 
 mod desk;
+#[cfg(unix)]
+mod openmp;
 mod pool;
 
 use std::ops::Range;
@@ -13,6 +16,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::settings::Variable;
 use crate::tuning::GRAIN;
+
+#[cfg(unix)]
+pub use openmp::use_openmp;
 
 /// The number of parts per thread. With several parts, a thread that is descheduled delays the call
 /// by one part only.
@@ -97,6 +103,8 @@ fn run_erased(parts: usize, work: &(dyn Fn(usize) + Sync)) {
     let done = match rayon::current_thread_index() {
         _ if threads <= 1 => false,
         Some(_) => run_in_worker(parts, work, threads),
+        #[cfg(unix)]
+        None if openmp::run(parts, work, threads) => true,
         None => pool::run(parts, work, threads - 1),
     };
     if !done {

@@ -9,6 +9,7 @@ use super::list::Contents;
 use super::numbers::{all_ints, expect_range, number_of};
 use super::protocols::Protocol;
 use super::{Arg, Call};
+use crate::dlpack::{Purpose, Table};
 use crate::numpy::{Unfit, asarray, is_scalar, share, to_native};
 use crate::tensor::PyTensor;
 
@@ -171,6 +172,8 @@ impl<'py> Call<'py> {
     ) -> PyResult<Arg<'a>> {
         let tensor = if let Some(tensor) = self.own(object) {
             Arg::Borrowed(tensor)
+        } else if let Some(table) = Table::of(object) {
+            Arg::Owned(self.through_table(arg, object, table, Purpose::Write)?)
         } else if let Ok(array) = object.cast::<PyUntypedArray>() {
             Arg::Owned(self.shared(arg, array)?)
         } else if let Some(protocol) = Protocol::of(object) {
@@ -193,6 +196,10 @@ impl<'py> Call<'py> {
     ) -> PyResult<Came<'a, 'py>> {
         if let Some(tensor) = self.own(object) {
             return Ok(Came::Typed(Arg::Borrowed(tensor)));
+        }
+        if let Some(table) = Table::of(object) {
+            let tensor = self.through_table(arg, object, table, Purpose::Read)?;
+            return Ok(Came::Typed(Arg::Owned(tensor.plain())));
         }
         if let Ok(array) = object.cast::<PyUntypedArray>() {
             return self.typed(arg, array).map(|tensor| Came::Typed(Arg::Owned(tensor)));

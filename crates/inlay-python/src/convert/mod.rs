@@ -22,7 +22,7 @@ use crate::tensor::PyTensor;
 
 /// The largest number of elements for which an operation keeps the GIL. Releasing and reacquiring
 /// the GIL takes longer than such an operation, and another thread may hold it for milliseconds.
-const KEEP_GIL: usize = 16384;
+pub(crate) const KEEP_GIL: usize = 16384;
 
 /// The arguments and the result of one call of an operation.
 ///

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyMemoryView, PyString, PyTuple};
 
 use super::Call;
-use crate::dlpack::{self, Purpose};
+use crate::dlpack::{self, Purpose, Subject, Table};
 use crate::error::{Class, type_name};
 use crate::numpy::{asarray, is_scalar};
 
@@ -29,6 +29,9 @@ impl Protocol {
     /// The protocol of an object that is neither a `Tensor` nor an array of NumPy. Only attributes
     /// of its class count: an object that computes its attributes may have any of them.
     pub(super) fn of(object: &Bound<'_, PyAny>) -> Option<Protocol> {
+        if Table::of(object).is_some() {
+            return Some(Protocol::DLPack);
+        }
         // NumPy reads `bytes` as text, although it is a buffer. Its scalars are numbers.
         let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
         if is_text || is_scalar(object) {
@@ -74,7 +77,7 @@ impl<'py> Call<'py> {
         self.expect_plain(arg, object)?;
         let array = match protocol {
             Protocol::DLPack => {
-                return dlpack::import(object, &self.subject(arg), Purpose::Read);
+                return dlpack::import(object, self.subject(arg), Purpose::Read);
             }
             Protocol::Buffer => PyMemoryView::from(object).and_then(|memory| asarray(&memory)),
             Protocol::Array => from_array_method(object),
@@ -96,7 +99,7 @@ impl<'py> Call<'py> {
     ) -> PyResult<Tensor> {
         self.expect_plain(arg, object)?;
         match protocol {
-            Protocol::DLPack => dlpack::import(object, &self.subject(arg), Purpose::Write),
+            Protocol::DLPack => dlpack::import(object, self.subject(arg), Purpose::Write),
             Protocol::Buffer => {
                 let array = PyMemoryView::from(object).and_then(|memory| asarray(&memory));
                 self.shared(arg, &array.map_err(|cause| self.wrap(arg, cause))?)
@@ -113,6 +116,21 @@ impl<'py> Call<'py> {
         }
     }
 
+    /// Converts a tensor whose class has a table. The table checks all that [`Call::expect_plain`]
+    /// does but the gradient.
+    pub(super) fn through_table(
+        &self,
+        arg: &'static str,
+        object: &Bound<'py, PyAny>,
+        table: &Table,
+        purpose: Purpose,
+    ) -> PyResult<Tensor> {
+        if table.requires_gradient(object) {
+            return Err(self.records_gradient(arg, object));
+        }
+        table.import(object, self.subject(arg), purpose)
+    }
+
     /// Fails for a tensor whose own library records a gradient, which would end here in silence, and
     /// for one whose elements are not those in memory.
     fn expect_plain(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyResult<()> {
@@ -122,13 +140,7 @@ impl<'py> Call<'py> {
             _ => false,
         };
         if is(intern!(py, "requires_grad"), true) || is(intern!(py, "stop_gradient"), false) {
-            let text = format!(
-                "{} is a {} that requires a gradient, which its library can't record here: pass \
-                 {arg}.detach()",
-                self.subject(arg),
-                type_name(object)
-            );
-            return Err(Class::Type.error(py, text));
+            return Err(self.records_gradient(arg, object));
         }
         // PyTorch exports a lazily negated tensor without its sign.
         let negated = object.call_method0(intern!(py, "is_neg"));
@@ -163,9 +175,21 @@ impl<'py> Call<'py> {
         Ok(())
     }
 
+    /// The error for a tensor whose own library records a gradient.
+    #[cold]
+    fn records_gradient(&self, arg: &'static str, object: &Bound<'py, PyAny>) -> PyErr {
+        let text = format!(
+            "{} is a {} that requires a gradient, which its library can't record here: pass \
+             {arg}.detach()",
+            self.subject(arg),
+            type_name(object)
+        );
+        Class::Type.error(self.py, text)
+    }
+
     /// The beginning of an error message: the operation and the argument.
-    fn subject(&self, arg: &str) -> String {
-        format!("{}: {arg}", self.op)
+    fn subject(&self, arg: &'static str) -> Subject {
+        Subject { op: self.op, arg }
     }
 }
 

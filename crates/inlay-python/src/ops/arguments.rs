@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use smallvec::SmallVec;
 
-use super::Object;
 use super::entry::Entry;
+use super::{Object, foreign};
+use crate::bridges::Native;
 use crate::convert::{Arg, Call};
 use crate::{device, dtype};
 
@@ -43,7 +44,7 @@ impl<'a> Values<'a> {
 
     /// Sets a value that was absent.
     #[inline(always)]
-    fn set(&mut self, k: usize, value: Value<'a>) {
+    pub(super) fn set(&mut self, k: usize, value: Value<'a>) {
         use Value::{Bounds, Ints, Tensor, Tensors};
         if matches!(value, Tensor(Arg::Owned(_)) | Tensors(_) | Ints(_) | Bounds(_)) {
             self.owned.push(k);
@@ -52,8 +53,13 @@ impl<'a> Values<'a> {
         std::mem::forget(std::mem::replace(&mut self.slots[k], value));
     }
 
+    /// Removes a value, and with it all that is known of sizes.
+    pub(super) fn clear(&mut self, k: usize) {
+        self.slots[k] = Value::Absent;
+    }
+
     #[inline(always)]
-    fn saw(&mut self, tensor: &Tensor) {
+    pub(super) fn saw(&mut self, tensor: &Tensor) {
         self.largest = self.largest.max(Some(tensor.numel()));
     }
 
@@ -82,13 +88,15 @@ impl Drop for Values<'_> {
 }
 
 /// Converts the objects of a call into `values`. Arrays are converted last, because the conversion
-/// of attributes may run arbitrary Python code, which could free the memory of an array.
+/// of attributes may run arbitrary Python code, which could free the memory of an array. Tensors of
+/// another library are taken on its short way `native`; returns false if that is not possible.
 pub(super) fn convert<'a, 'py>(
     call: &mut Call<'py>,
     entry: &Entry,
     objects: &'a Objects<'_, 'py>,
+    native: Option<&'static Native>,
     values: &mut Values<'a>,
-) -> PyResult<()> {
+) -> PyResult<bool> {
     let arguments = entry.operation.arguments;
     let mut left = SmallVec::<[usize; MOST]>::new();
     for (k, (object, argument)) in objects.iter().zip(arguments).enumerate() {
@@ -139,6 +147,11 @@ pub(super) fn convert<'a, 'py>(
         values.made = values.made.map(|rows| rows.saturating_mul(rows));
     }
     entry.advise(call.py(), objects)?;
+    if let Some(native) = native
+        && !foreign::tensors(native, entry, objects, &mut left, values)?
+    {
+        return Ok(false);
+    }
     for k in left {
         let is_target = entry.in_place && k == 0;
         // An array has a dtype of its own, so it is the same for every kind of argument.
@@ -154,10 +167,10 @@ pub(super) fn convert<'a, 'py>(
     match entry.operation.returns {
         Returns::Tensor => call.make_tensor(),
         // A view costs the same at any size.
-        Returns::View => (values.largest, values.made) = (Some(0), None),
+        Returns::View if native.is_none() => (values.largest, values.made) = (Some(0), None),
         _ => {}
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Converts tensor argument `k`, which is neither a `Tensor` nor a plain array: a list, a number, a

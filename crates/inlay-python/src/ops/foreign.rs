@@ -1,30 +1,25 @@
 //! Calls with tensors of PyTorch, Paddle or JAX.
 
+use inlay::{ArgumentKind, Tensor, Value};
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
+use smallvec::SmallVec;
 
-use super::arguments::Objects;
+use super::arguments::{MOST, Objects, Values};
 use super::entry::Entry;
 use super::{Given, Object};
-use crate::bridges::{Foreign, class_of};
-use crate::convert::Call;
-use crate::error::Class;
+use crate::bridges::{Foreign, Native};
+use crate::convert::{Arg, Call, KEEP_GIL};
+use crate::dlpack::Purpose;
+use crate::error::{Class, raise, type_name};
 use crate::tensor::PyTensor;
 
 /// The library of an object, if it can be one of the three.
 #[inline]
-fn of(object: Object<'_, '_>) -> PyResult<Option<Foreign>> {
+pub(super) fn of(object: Object<'_, '_>) -> PyResult<Option<Foreign>> {
     // The most common arguments are looked at first.
-    if object.is_exact_instance_of::<PyTensor>()
-        || object.is_exact_instance_of::<PyUntypedArray>()
-        || object.is_exact_instance_of::<PyFloat>()
-        || object.is_exact_instance_of::<PyInt>()
-        || object.is_exact_instance_of::<PyBool>()
-    {
-        return Ok(None);
-    }
-    Foreign::of(object)
+    if is_simple(object) { Ok(None) } else { Foreign::of(object) }
 }
 
 /// Returns the library to whose bridge a call goes: that of its tensors. Fails if they belong to
@@ -97,18 +92,119 @@ fn mixed(
 fn described(object: Object<'_, '_>, library: Foreign) -> String {
     match Call::is_list(object) {
         true => format!("list of tensors of {}", library.name()),
-        false => class_of(object),
+        false => type_name(object),
     }
 }
 
-/// Calls the operation through the bridge of a library.
-pub(super) fn call<'py>(
+/// The short way for a call on tensors of a library, if it may take that.
+pub(super) fn native<'py>(
     py: Python<'py>,
     library: Foreign,
     entry: &Entry,
     objects: &Objects<'_, 'py>,
+) -> Option<&'static Native> {
+    let arguments = entry.operation.arguments;
+    // Lists of tensors take the long way.
+    let has_list = arguments
+        .iter()
+        .any(|argument| matches!(argument.kind, ArgumentKind::Tensors | ArgumentKind::Indices));
+    if has_list {
+        return None;
+    }
+    let tensors = objects.iter().zip(arguments).filter_map(|(object, argument)| {
+        let object = (*object)?;
+        let foreign = argument.kind.is_tensor() && matches!(of(&object), Ok(Some(_)));
+        foreign.then_some(object)
+    });
+    let target = objects.first().and_then(|target| target.as_deref()).filter(|_| entry.in_place);
+    Native::suits(py, library, target, tensors)
+}
+
+/// Converts the tensors of a library among the arguments `left`, and removes them from that list.
+/// Returns false if one of them is anything but plain elements in memory.
+#[expect(unsafe_code, reason = "borrows memory that only the GIL protects")]
+pub(super) fn tensors<'a, 'py>(
+    native: &Native,
+    entry: &Entry,
+    objects: &'a Objects<'_, 'py>,
+    left: &mut SmallVec<[usize; MOST]>,
+    values: &mut Values<'a>,
+) -> PyResult<bool> {
+    let mut foreign = SmallVec::<[usize; MOST]>::new();
+    // Whether the conversion of the other arguments may run Python code.
+    let mut owning = false;
+    for &k in &*left {
+        let Some(object) = objects[k].as_deref() else { continue };
+        if of(object)?.is_some() {
+            foreign.push(k);
+        } else {
+            owning |= !is_simple(object);
+        }
+    }
+    left.retain(|k| !foreign.contains(k));
+    loop {
+        let mut largest = 0;
+        for &k in &foreign {
+            let Some(object) = objects[k].as_deref() else { continue };
+            let is_target = entry.in_place && k == 0;
+            let purpose = if is_target { Purpose::Write } else { Purpose::Read };
+            // SAFETY: a tensor that is not owning is used only until the call has run. Until then
+            // the GIL is held, since the tensors are small, and no Python code runs, since the other
+            // arguments are simple.
+            let Some(tensor) = (unsafe { native.tensor(object, purpose, owning) }) else {
+                return Ok(false);
+            };
+            largest = largest.max(tensor.numel());
+            values.saw(&tensor);
+            values.set(k, Value::Tensor(Arg::Owned(tensor)));
+        }
+        if owning || largest <= KEEP_GIL && values.size() <= KEEP_GIL {
+            return Ok(true);
+        }
+        // The GIL will be released, so the memory must be kept alive by more than its object.
+        foreign.iter().for_each(|&k| values.clear(k));
+        owning = true;
+    }
+}
+
+/// Whether the conversion of an argument runs no Python code.
+fn is_simple(object: Object<'_, '_>) -> bool {
+    object.is_exact_instance_of::<PyTensor>()
+        || object.is_exact_instance_of::<PyUntypedArray>()
+        || object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyInt>()
+        || object.is_exact_instance_of::<PyBool>()
+}
+
+/// Returns the result of a call on the short way. A view of an argument would be unknown to the
+/// library, so it becomes a copy.
+pub(super) fn give<'py>(
+    py: Python<'py>,
+    native: &Native,
+    entry: &Entry,
+    result: Tensor,
 ) -> Given<'py> {
-    entry.advise(py, objects)?;
+    let op = entry.operation.name;
+    let result = match result.is_foreign() {
+        true => result.copy().map_err(|error| raise(py, &error))?,
+        false => result,
+    };
+    native.give(py, op, result)
+}
+
+/// Calls the operation through the bridge of a library.
+pub(super) fn call<'py>(
+    library: Foreign,
+    entry: &Entry,
+    objects: &Objects<'_, 'py>,
+    advised: bool,
+) -> Given<'py> {
+    let Some(py) = objects.iter().flatten().map(|object| object.py()).next() else {
+        unreachable!("one of the arguments is a tensor")
+    };
+    if !advised {
+        entry.advise(py, objects)?;
+    }
     let given = |k: usize| match objects.get(k).and_then(|object| object.as_deref()) {
         Some(object) => object.clone(),
         None => py.None().into_bound(py),

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::arguments;
 use crate::bridges::{self, Foreign};
 use crate::convert::Call;
+use crate::dlpack::Subject;
 use crate::dtype;
 use crate::error::raise;
 use crate::tensor::PyTensor;
@@ -54,6 +55,11 @@ impl PyFunction {
         let Some(operation) = operation else {
             return Err(PyTypeError::new_err(format!("there is no operation {name:?}")));
         };
+        let most = operation.arguments.len();
+        if values.len() > most {
+            let text = format!("{name}: takes {most} arguments, got {}", values.len());
+            return Err(PyTypeError::new_err(text));
+        }
         let mut call = Call::new(py, operation.name);
         let mut lists = SmallVec::<[usize; 2]>::new();
         let mut constants = SmallVec::<[Value<'static>; 8]>::new();
@@ -166,7 +172,7 @@ impl PyFunction {
         let list = PyList::empty(py);
         for result in results {
             list.append(match &like {
-                Some(like) => like.give(py, result)?,
+                Some(like) => like.give(py, self.0.operation().name, result)?,
                 None => Bound::new(py, PyTensor::new(result))?.into_any(),
             })?;
         }
@@ -215,7 +221,7 @@ impl PyFunction {
         let mut call = Call::new(py, name);
         let mut inputs = SmallVec::new();
         let mut like = None;
-        for (k, object) in tensors.try_iter()?.enumerate() {
+        for object in tensors.try_iter()? {
             let object = object?;
             let tensor = if let Ok((dtype, shape)) =
                 object.extract::<(Bound<'py, PyString>, Vec<usize>)>()
@@ -223,7 +229,7 @@ impl PyFunction {
                 let dtype = dtype::parse(name, &dtype)?;
                 stand_in(dtype, &shape).map_err(|error| raise(py, &error))?
             } else if let Some(foreign) = Foreign::of(&object)? {
-                let tensor = foreign.read(name, &format!("tensor {k}"), &object)?;
+                let tensor = foreign.read(Subject { op: name, arg: "tensor" }, &object)?;
                 like = like.or(Some(foreign));
                 tensor
             } else {

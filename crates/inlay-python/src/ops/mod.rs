@@ -33,16 +33,29 @@ type Given<'py> = PyResult<Bound<'py, PyAny>>;
 /// Calls an operation, or its in-place form, with the objects of its arguments in declared order.
 /// Trailing arguments may be left out.
 fn call<'py>(py: Python<'py>, entry: &Entry, objects: &Objects<'_, 'py>) -> Given<'py> {
-    if let Some(library) = foreign::library(entry, objects)? {
-        return foreign::call(py, library, entry, objects);
-    }
+    let library = foreign::library(entry, objects)?;
+    let native = match library {
+        None => None,
+        Some(library) => match foreign::native(py, library, entry, objects) {
+            None => return foreign::call(library, entry, objects, false),
+            native => native,
+        },
+    };
     let mut call = Call::new(py, entry.operation.name);
     let mut values = Values::new();
-    arguments::convert(&mut call, entry, objects, &mut values)?;
+    if !arguments::convert(&mut call, entry, objects, native, &mut values)?
+        && let Some(library) = library
+    {
+        return foreign::call(library, entry, objects, true);
+    }
     let run = || entry.operation.call_bound(entry.in_place, values.given());
     let result = call.run(values.size(), run)?;
-    match objects.first() {
-        Some(Some(target)) if entry.in_place => Ok((**target).clone()),
+    match (objects.first(), native) {
+        (Some(Some(target)), native) if entry.in_place => {
+            native.map_or(Ok(()), |native| native.count_write(target))?;
+            Ok((**target).clone())
+        }
+        (_, Some(native)) => foreign::give(py, native, entry, result),
         _ => call.give(result),
     }
 }

@@ -71,6 +71,13 @@ impl PyTensor {
         dlpack::export(py, &self.inner, &request)
     }
 
+    /// DLPack's table of C functions, through which other libraries exchange tensors without calls
+    /// of Python.
+    #[classattr]
+    fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        dlpack::own_table(py)
+    }
+
     /// DLPack's protocol: the CPU. A tensor on a GPU is an error, because DLPack has no such
     /// device.
     fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {

@@ -7,7 +7,10 @@ mod exchange;
 mod numbers;
 mod text;
 
+use std::sync::OnceLock;
+
 use inlay::Tensor;
+use inlay::interop::dlpack::{DLTensor, Dims};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -26,17 +29,32 @@ pub(crate) use copies::rebuild;
 #[pyclass(name = "Tensor", module = "inlay", frozen, weakref)]
 pub(crate) struct PyTensor {
     inner: Tensor,
+    /// Made when another library first asks for them, and kept for as long as the object lives.
+    dims: OnceLock<Box<Dims>>,
 }
 
 impl PyTensor {
     /// Wraps a tensor in a Python object.
     pub(crate) fn new(inner: Tensor) -> Self {
-        PyTensor { inner }
+        PyTensor { inner, dims: OnceLock::new() }
     }
 
     /// Returns the wrapped tensor.
     pub(crate) fn inner(&self) -> &Tensor {
         &self.inner
+    }
+
+    /// The C struct of the tensor in DLPack, valid for as long as the object lives, or `None` if
+    /// DLPack can't describe the tensor.
+    pub(crate) fn describe(&self) -> Option<DLTensor> {
+        let dims = match self.dims.get() {
+            Some(dims) => dims,
+            None => {
+                let dims = Dims::of(&self.inner)?;
+                self.dims.get_or_init(|| Box::new(dims))
+            }
+        };
+        Some(dims.view(&self.inner))
     }
 }
 

@@ -22,7 +22,7 @@ declare! {
     /// >>> inlay.concat([[[1, 2]], [[3, 4]]])
     /// array([[1, 2],
     ///        [3, 4]])
-    CONCAT = "concat"(x: Tensors, axis: Int = 0, name: Label = None)
+    CONCAT = "concat"(x | tensors: Tensors, axis: Int = 0, name: Label = None)
         gradients [x]
         batch Axes
         => Tensor::concat(&x, axis);
@@ -33,7 +33,7 @@ declare! {
     /// >>> inlay.stack([[1, 2], [3, 4]], axis=1)
     /// array([[1, 3],
     ///        [2, 4]])
-    STACK = "stack"(x: Tensors, axis: Int = 0, name: Label = None)
+    STACK = "stack"(x | tensors: Tensors, axis: Int = 0, name: Label = None)
         gradients [x]
         batch Axes
         => Tensor::stack(&x, axis);

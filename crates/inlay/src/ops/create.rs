@@ -14,7 +14,9 @@ declare! {
     /// >>> import inlay
     /// >>> inlay.zeros([2])
     /// Tensor([0., 0.], shape=[2], dtype=float32)
-    ZEROS = "zeros"(shape: Sizes, dtype: Type = float32, *, device: MaybeDevice = None)
+    ZEROS = "zeros"(
+        shape: Sizes, dtype: Type = float32, name: Label = None, *, device: MaybeDevice = None
+    )
         -> Tensor
         => on(device, || Tensor::zeros(&shape, dtype));
 
@@ -23,7 +25,9 @@ declare! {
     /// >>> import inlay
     /// >>> inlay.ones([2], dtype='int64')
     /// Tensor([1, 1], shape=[2], dtype=int64)
-    ONES = "ones"(shape: Sizes, dtype: Type = float32, *, device: MaybeDevice = None)
+    ONES = "ones"(
+        shape: Sizes, dtype: Type = float32, name: Label = None, *, device: MaybeDevice = None
+    )
         -> Tensor
         => on(device, || Tensor::ones(&shape, dtype));
 
@@ -35,7 +39,8 @@ declare! {
     /// >>> inlay.full([2], 7)
     /// Tensor([7, 7], shape=[2], dtype=int64)
     FULL = "full"(
-        shape: Sizes, fill_value: Number, dtype: MaybeType = None, *, device: MaybeDevice = None
+        shape: Sizes, fill_value: Number, dtype: MaybeType = None, name: Label = None, *,
+        device: MaybeDevice = None
     )
         -> Tensor
         => {
@@ -52,7 +57,7 @@ declare! {
     /// Tensor([1, 3, 5], shape=[3], dtype=int64)
     ARANGE = "arange"(
         start: MaybeNumber = 0, end: MaybeNumber = None, step: MaybeNumber = 1,
-        dtype: MaybeType = None, *, device: MaybeDevice = None
+        dtype: MaybeType = None, *, device: MaybeDevice = None, name: Label = None
     )
         -> Tensor
         => {

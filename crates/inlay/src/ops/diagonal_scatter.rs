@@ -48,7 +48,9 @@ declare! {
     /// >>> import inlay
     /// >>> inlay.diagonal([[1, 2, 3], [4, 5, 6]], offset=1)
     /// array([2, 6])
-    DIAGONAL = "diagonal"(x: Tensor, offset: Bound = 0, axis1: Int = 0, axis2: Int = 1)
+    DIAGONAL = "diagonal"(
+        x: Tensor, offset: Bound = 0, axis1: Int = 0, axis2: Int = 1, name: Label = None
+    )
         -> View
         gradients [x]
         batch Axes

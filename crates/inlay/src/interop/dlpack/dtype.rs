@@ -33,7 +33,25 @@ impl DLDataType {
     /// assert_eq!(DLDataType::from(DType::BF16).dtype(), Some(DType::BF16));
     /// ```
     pub fn dtype(self) -> Option<DType> {
-        DType::ALL.into_iter().find(|&dtype| DLDataType::from(dtype) == self)
+        Some(match (self.code, self.bits) {
+            _ if self.lanes != 1 => return None,
+            (BOOL, 8) => DType::Bool,
+            (INT, 8) => DType::I8,
+            (INT, 16) => DType::I16,
+            (INT, 32) => DType::I32,
+            (INT, 64) => DType::I64,
+            (UINT, 8) => DType::U8,
+            (UINT, 16) => DType::U16,
+            (UINT, 32) => DType::U32,
+            (UINT, 64) => DType::U64,
+            (FLOAT, 16) => DType::F16,
+            (FLOAT, 32) => DType::F32,
+            (FLOAT, 64) => DType::F64,
+            (BFLOAT, 16) => DType::BF16,
+            (COMPLEX, 64) => DType::C64,
+            (COMPLEX, 128) => DType::C128,
+            _ => return None,
+        })
     }
 
     /// The name for error messages, such as `8-bit float`. A type without a name is given by its

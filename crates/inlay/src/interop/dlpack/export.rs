@@ -2,18 +2,33 @@
 
 use std::ptr::NonNull;
 
-use inlay_core::{DType, Error, Layout, Result};
+use inlay_core::{DType, Error, Result};
+use smallvec::{SmallVec, smallvec};
 
 use super::abi::{CPU, DLDevice, DLTensor, IS_COPIED, READ_ONLY};
 use super::managed::{Form, Managed};
-use crate::Tensor;
+use crate::{Device, Tensor};
 
 /// The data of an exported tensor. The deleter frees all of it.
 struct Exported<F> {
     managed: Option<F>,
-    shape: Vec<i64>,
-    strides: Vec<i64>,
+    dims: Dims,
     tensor: Tensor,
+}
+
+/// Sizes and strides as DLPack has them: 64-bit numbers, and strides in elements.
+///
+/// ```
+/// # use inlay::{Tensor, interop::dlpack::Dims};
+/// let x = Tensor::from([[1, 2], [3, 4]]);
+/// let dims = Dims::of(&x).expect("whole elements");
+/// assert_eq!(dims.view(&x).data.cast(), x.data_ptr());
+/// ```
+#[derive(Debug)]
+pub struct Dims {
+    // A few are part of the struct, so that an export is one allocation.
+    shape: SmallVec<[i64; 5]>,
+    strides: SmallVec<[i64; 5]>,
 }
 
 /// Whether [`Tensor::to_dlpack`] shares memory or copies it.
@@ -52,41 +67,91 @@ impl Tensor {
     /// # Ok::<(), inlay::Error>(())
     /// ```
     pub fn to_dlpack<F: Form>(&self, copy: Copy) -> Result<Managed<F>> {
+        self.clone().into_dlpack(copy)
+    }
+
+    /// Like [`Tensor::to_dlpack`], for a tensor that is not needed any more.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+    /// let managed = Tensor::from([1, 2]).into_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
+    /// assert_eq!(managed.into_tensor()?.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    pub fn into_dlpack<F: Form>(self, copy: Copy) -> Result<Managed<F>> {
         self.expect_elements("to_dlpack")?;
         self.expect_cpu("to_dlpack")?;
-        let obstacle = || {
-            let unsaid = !F::SAYS_READ_ONLY && !self.is_writable();
-            let read_only = unsaid.then_some("read-only, which DLPack 0.x can't say");
-            read_only.or((strides(self.layout(), self.dtype()).is_none() || !is_aligned(self))
-                .then_some("strided by parts of an element, which DLPack can't say"))
-        };
-        match (copy, obstacle()) {
-            (Copy::Never | Copy::IfNeeded, None) => Ok(export(self.clone(), 0)),
-            (Copy::Always, _) => Ok(export(self.copy()?, IS_COPIED)),
-            // A read-only tensor is not copied without request: writes to the copy would be lost.
-            (Copy::IfNeeded, Some(_)) if F::SAYS_READ_ONLY || self.is_writable() => {
-                Ok(export(self.copy()?, IS_COPIED))
-            }
-            (_, Some(got)) => Err(Error::Argument {
-                op: "to_dlpack",
-                arg: "x",
-                got: got.to_owned(),
-                expected: "memory that can be shared, or copy=True".to_owned(),
-            }),
+        if copy == Copy::Always {
+            return export_copy(&self);
         }
+        let unsaid = !F::SAYS_READ_ONLY && !self.is_writable();
+        let got = if unsaid {
+            "read-only, which DLPack 0.x can't say"
+        } else if let Some(dims) = Dims::of(&self) {
+            return Ok(export(self, dims, 0));
+        } else {
+            "strided by parts of an element, which DLPack can't say"
+        };
+        // A read-only tensor is not copied without request: writes to the copy would be lost.
+        if copy == Copy::IfNeeded && !unsaid {
+            return export_copy(&self);
+        }
+        let expected = "memory that can be shared, or copy=True".to_owned();
+        Err(Error::Argument { op: "to_dlpack", arg: "x", got: got.to_owned(), expected })
     }
 }
 
-/// Returns the strides in elements, or `None` if a stride is not a multiple of the element size.
-fn strides(layout: &Layout, dtype: DType) -> Option<Vec<i64>> {
-    let size = dtype.size() as isize;
-    let dims = layout.shape().iter().zip(layout.strides());
-    dims.map(|(&dim, &stride)| match dim {
-        // The stride of an axis of at most one element is not used.
-        0 | 1 => Some(1),
-        _ => (stride % size == 0).then_some((stride / size) as i64),
-    })
-    .collect()
+impl Dims {
+    /// The sizes and strides of a tensor, or `None` if DLPack can't describe it: its address or a
+    /// stride is not a multiple of the element size, or it has no elements in the memory of the CPU.
+    ///
+    /// ```
+    /// # use inlay::{Tensor, interop::dlpack::Dims};
+    /// assert!(Dims::of(&Tensor::from([1, 2])).is_some());
+    /// ```
+    pub fn of(tensor: &Tensor) -> Option<Dims> {
+        let layout = tensor.layout();
+        let (shape, bytes) = (layout.shape(), layout.strides());
+        let size = tensor.dtype().size() as isize;
+        let mut odd = tensor.is_symbolic() || tensor.device() != Device::Cpu || !is_aligned(tensor);
+        let mut strides: SmallVec<[i64; 5]> = smallvec![1; shape.len()];
+        let (empty, mut next) = (shape.contains(&0), 1i64);
+        for axis in (0..shape.len()).rev() {
+            // An axis of one element has the stride that a contiguous one has. Other strides would
+            // be as good, but PyTorch guesses its memory format from them.
+            let used = shape[axis] > 1 && !empty;
+            // The size is a power of two, so no division is needed.
+            odd |= used && bytes[axis] & (size - 1) != 0;
+            let stride = if used { (bytes[axis] >> size.trailing_zeros()) as i64 } else { next };
+            strides[axis] = stride;
+            next = stride.wrapping_mul(shape[axis].max(1) as i64);
+        }
+        let shape = shape.iter().map(|&dim| dim as i64).collect();
+        (!odd).then_some(Dims { shape, strides })
+    }
+
+    /// The C struct of `tensor`, whose sizes and strides these are. It is valid for as long as both
+    /// live. Its user must not write to them.
+    ///
+    /// ```
+    /// # use inlay::{Tensor, interop::dlpack::Dims};
+    /// let x = Tensor::from([1, 2]);
+    /// let dims = Dims::of(&x).expect("whole elements");
+    /// assert_eq!(dims.view(&x).ndim, 1);
+    /// ```
+    pub fn view(&self, tensor: &Tensor) -> DLTensor {
+        let empty = tensor.numel() == 0;
+        DLTensor {
+            data: if empty { std::ptr::null_mut() } else { tensor.data_ptr().cast() },
+            device: DLDevice { device_type: CPU, device_id: 0 },
+            ndim: self.shape.len() as i32,
+            dtype: tensor.dtype().into(),
+            shape: self.shape.as_ptr().cast_mut(),
+            strides: self.strides.as_ptr().cast_mut(),
+            byte_offset: 0,
+        }
+    }
 }
 
 fn is_aligned(tensor: &Tensor) -> bool {
@@ -99,29 +164,21 @@ fn is_aligned(tensor: &Tensor) -> bool {
     tensor.numel() == 0 || (tensor.data_ptr() as usize).is_multiple_of(size)
 }
 
-/// Makes a managed tensor. The strides of `tensor` must be multiples of the element size.
-fn export<F: Form>(tensor: Tensor, flags: u64) -> Managed<F> {
-    let exported = Box::new(Exported::<F> {
-        managed: None,
-        shape: tensor.shape().iter().map(|&dim| dim as i64).collect(),
-        strides: strides(tensor.layout(), tensor.dtype()).unwrap_or_default(),
-        tensor,
-    });
-    let exported = Box::into_raw(exported);
+/// Makes a managed tensor over a copy.
+fn export_copy<F: Form>(tensor: &Tensor) -> Result<Managed<F>> {
+    let copy = tensor.copy()?;
+    let dims = Dims::of(&copy).ok_or(Error::OutOfBounds { what: "a copy", len: 0 })?;
+    Ok(export(copy, dims, IS_COPIED))
+}
+
+/// Makes a managed tensor. `dims` are those of `tensor`.
+fn export<F: Form>(tensor: Tensor, dims: Dims, flags: u64) -> Managed<F> {
+    let exported = Box::into_raw(Box::new(Exported::<F> { managed: None, dims, tensor }));
     // SAFETY: `Box::into_raw` just returned the pointer, and there is no other reference to the
     // value.
-    let Exported { managed, shape, strides, tensor } = unsafe { &mut *exported };
-    let data = if tensor.numel() == 0 { std::ptr::null_mut() } else { tensor.data_ptr().cast() };
+    let Exported { managed, dims, tensor } = unsafe { &mut *exported };
     let read_only = if tensor.is_writable() { 0 } else { READ_ONLY };
-    let view = DLTensor {
-        data,
-        device: DLDevice { device_type: CPU, device_id: 0 },
-        ndim: shape.len() as i32,
-        dtype: tensor.dtype().into(),
-        shape: shape.as_mut_ptr(),
-        strides: strides.as_mut_ptr(),
-        byte_offset: 0,
-    };
+    let view = dims.view(tensor);
     let managed = managed.insert(F::new(view, flags | read_only, exported.cast(), delete::<F>));
     // SAFETY: `F::new` fills in the struct as the DLPack header says. Its deleter, `delete`, frees
     // all of it and may be called from any thread.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::ptr::NonNull;
 
-use inlay_core::{DType, Error, Layout, Result, Shape, Strides};
+use inlay_core::{DType, Error, Layout, Result, Shape, Strides, collect};
 
 use super::abi::{CPU, CUDA_HOST, DLTensor, VERSION};
 use super::managed::{Form, Managed};
@@ -24,7 +24,7 @@ impl<F: Form> Managed<F> {
     /// # Ok::<(), inlay::Error>(())
     /// ```
     pub fn into_tensor(self) -> Result<Tensor> {
-        self.into_tensor_with(|managed| Box::new(managed))
+        self.into_tensor_with(|managed| managed)
     }
 
     /// Like [`Managed::into_tensor`]. `keep` wraps the owner of the memory, for deleters that need
@@ -35,37 +35,22 @@ impl<F: Form> Managed<F> {
     /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
     /// let x = Tensor::from([1, 2]);
     /// let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never)?;
-    /// let again = managed.into_tensor_with(|managed| Box::new(managed))?;
+    /// let again = managed.into_tensor_with(|managed| Some(managed))?;
     /// assert_eq!(again.to_vec::<i32>()?, [1, 2]);
     /// # Ok::<(), inlay::Error>(())
     /// ```
-    pub fn into_tensor_with(
+    pub fn into_tensor_with<O: Any + Send + Sync>(
         self,
-        keep: impl FnOnce(Self) -> Box<dyn Any + Send + Sync>,
+        keep: impl FnOnce(Self) -> O,
     ) -> Result<Tensor> {
         let version = self.form().version();
         if version.major != VERSION.major {
             let got = format!("{}.{}", version.major, version.minor);
             return Err(refused("the DLPack version", got, "1.x"));
         }
-        let view = self.form().tensor();
-        let device = view.device;
-        if ![CPU, CUDA_HOST].contains(&device.device_type) {
-            return Err(refused("the device", describe_device(device.device_type), "the CPU"));
-        }
-        let dtype = view.dtype.dtype();
-        let dtype = dtype
-            .ok_or_else(|| refused("the dtype", view.dtype.describe(), "one of the fifteen"))?;
-        let (layout, low, len) = layout_of(view, dtype)?;
-        let base = view.data.cast::<u8>().wrapping_add(view.byte_offset as usize);
-        let ptr = match NonNull::new(base.wrapping_offset(low)) {
-            Some(ptr) if len > 0 && !view.data.is_null() => ptr,
-            // The address is not used, but it must be aligned.
-            _ if len == 0 => NonNull::<u128>::dangling().cast(),
-            _ => return Err(refused("the data pointer", "null".to_owned(), "memory")),
-        };
+        let Place { ptr, len, layout, dtype } = place_of(self.form().tensor())?;
         let writable = !self.is_read_only();
-        // SAFETY: `layout_of` computed the range from the lowest to the highest element. The
+        // SAFETY: `place_of` computed the range from the lowest to the highest element. The
         // exporter guarantees these bytes until the managed tensor is deleted, and the owner holds
         // it.
         unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, keep(self)) }
@@ -86,45 +71,136 @@ impl<F: Form> Managed<F> {
     }
 }
 
-/// Returns the layout relative to its lowest byte, the offset of that byte from the first element,
-/// and the number of bytes up to the highest one.
-fn layout_of(view: &DLTensor, dtype: DType) -> Result<(Layout, isize, usize)> {
+impl DLTensor {
+    /// Makes a tensor over the same memory, which belongs to `owner`. Fails for what
+    /// [`Managed::into_tensor`] refuses.
+    ///
+    /// ```
+    /// # use inlay::{DType, Tensor, interop::dlpack::{CPU, DLDevice, DLTensor}};
+    /// let (mut data, mut shape) = (Box::new([1.0f32, 2.0]), [2]);
+    /// let view = DLTensor {
+    ///     data: data.as_mut_ptr().cast(),
+    ///     device: DLDevice { device_type: CPU, device_id: 0 },
+    ///     ndim: 1,
+    ///     dtype: DType::F32.into(),
+    ///     shape: shape.as_mut_ptr(),
+    ///     strides: std::ptr::null_mut(),
+    ///     byte_offset: 0,
+    /// };
+    /// // SAFETY: the struct describes the two elements, which live as long as the box.
+    /// let x = unsafe { view.to_tensor(false, data) }?;
+    /// assert_eq!(x.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// The struct follows the DLPack header. Its elements are valid for reads, and for writes if
+    /// `writable`, for as long as `owner` lives.
+    pub unsafe fn to_tensor(
+        &self,
+        writable: bool,
+        owner: impl Any + Send + Sync,
+    ) -> Result<Tensor> {
+        let Place { ptr, len, layout, dtype } = place_of(self)?;
+        // SAFETY: `place_of` computed the range from the lowest to the highest element. The caller
+        // guarantees these bytes while `owner` lives.
+        unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, owner) }
+    }
+}
+
+/// The elements of a [`DLTensor`] in memory.
+struct Place {
+    /// The lowest byte.
+    ptr: NonNull<u8>,
+    /// The number of bytes up to the highest one.
+    len: usize,
+    /// Relative to the lowest byte.
+    layout: Layout,
+    dtype: DType,
+}
+
+/// Returns the place of the elements. Fails if they are not on the CPU, or of another dtype.
+#[inline]
+fn place_of(view: &DLTensor) -> Result<Place> {
+    let device = view.device.device_type;
+    if device != CPU && device != CUDA_HOST {
+        return Err(refused("the device", describe_device(device), "the CPU"));
+    }
+    let dtype = view.dtype.dtype();
+    let dtype =
+        dtype.ok_or_else(|| refused("the dtype", view.dtype.describe(), "one of the fifteen"))?;
+    let (layout, low, len) = layout_of(view, dtype)?;
+    let base = view.data.cast::<u8>().wrapping_add(view.byte_offset as usize);
+    let ptr = match NonNull::new(base.wrapping_offset(low)) {
+        Some(ptr) if len > 0 && !view.data.is_null() => ptr,
+        // The address is not used, but it must be aligned.
+        _ if len == 0 => NonNull::<u128>::dangling().cast(),
+        _ => return Err(refused("the data pointer", "null".to_owned(), "memory")),
+    };
+    Ok(Place { ptr, len, layout, dtype })
+}
+
+/// Returns the sizes as unsigned numbers.
+#[inline]
+pub(super) fn shape_of(view: &DLTensor) -> Result<Shape> {
     let rank = usize::try_from(view.ndim)
         .map_err(|_| refused("ndim", view.ndim.to_string(), "not negative"))?;
-    let list = |ptr: *const i64| -> Option<&[i64]> {
-        if rank == 0 {
-            return Some(&[]);
-        }
-        // SAFETY: the DLPack header, which the caller of `from_raw` guarantees is followed, says
-        // that shape and strides have `ndim` entries if they are not null.
-        (!ptr.is_null()).then(|| unsafe { std::slice::from_raw_parts(ptr, rank) })
-    };
-    let sizes = list(view.shape).ok_or_else(|| refused("shape", "null".to_owned(), "sizes"))?;
-    let shape: Option<Shape> = sizes.iter().map(|&size| usize::try_from(size).ok()).collect();
-    let shape = shape.ok_or_else(|| refused("shape", format!("{sizes:?}"), "not negative"))?;
+    let sizes =
+        list(view.shape, rank).ok_or_else(|| refused("shape", "null".to_owned(), "sizes"))?;
+    if sizes.iter().any(|&size| usize::try_from(size).is_err()) {
+        return Err(refused("shape", format!("{sizes:?}"), "not negative"));
+    }
+    Ok(collect(rank, 0, |k| sizes[k] as usize))
+}
 
-    let contiguous = Layout::contiguous("from_dlpack", &shape, dtype.size());
-    let Some(strides) = list(view.strides).filter(|_| !shape.contains(&0)) else {
-        let layout = contiguous?;
+/// Returns the `rank` entries of a shape or strides, or `None` for a null pointer.
+#[inline]
+fn list<'a>(ptr: *const i64, rank: usize) -> Option<&'a [i64]> {
+    if rank == 0 {
+        return Some(&[]);
+    }
+    // SAFETY: the DLPack header, which the maker of a `Managed` and the caller of `to_tensor`
+    // guarantee is followed, says that shape and strides have `ndim` entries if they are not null.
+    (!ptr.is_null()).then(|| unsafe { std::slice::from_raw_parts(ptr, rank) })
+}
+
+/// Returns the layout relative to its lowest byte, the offset of that byte from the first element,
+/// and the number of bytes up to the highest one.
+#[inline]
+fn layout_of(view: &DLTensor, dtype: DType) -> Result<(Layout, isize, usize)> {
+    let shape = shape_of(view)?;
+    let size = dtype.size() as isize;
+    let Some(strides) = list(view.strides, shape.len()).filter(|_| !shape.contains(&0)) else {
+        let layout = Layout::contiguous("from_dlpack", &shape, dtype.size())?;
         let len = layout.numel() * dtype.size();
         return Ok((layout, 0, len));
     };
-    let far = || refused("strides", format!("{strides:?}"), "within the address space");
-    let (mut low, mut high) = (0isize, dtype.size() as isize);
-    let mut bytes = Strides::with_capacity(rank);
+    let (mut low, mut high, mut fits) = (0isize, size, true);
     for (&dim, &stride) in shape.iter().zip(strides) {
         // The stride of a dimension of one element is not used and may have any value.
-        let stride = if dim == 1 { 0 } else { stride };
-        let stride = isize::try_from(stride).ok();
-        let stride = stride.and_then(|s| s.checked_mul(dtype.size() as isize)).ok_or_else(far)?;
-        let span = isize::try_from(dim - 1).ok().and_then(|n| n.checked_mul(stride));
-        let span = span.ok_or_else(far)?;
+        if dim == 1 {
+            continue;
+        }
+        let stride = isize::try_from(stride).ok().and_then(|stride| stride.checked_mul(size));
+        let steps = isize::try_from(dim - 1).ok();
+        let span = stride.zip(steps).and_then(|(stride, steps)| stride.checked_mul(steps));
+        let span = span.unwrap_or_else(|| {
+            fits = false;
+            0
+        });
         let end = if span < 0 { &mut low } else { &mut high };
-        *end = end.checked_add(span).ok_or_else(far)?;
-        bytes.push(stride);
+        let (moved, off) = end.overflowing_add(span);
+        *end = moved;
+        fits &= !off;
     }
-    let len = high.checked_sub(low).ok_or_else(far)?;
-    Ok((Layout::strided(shape, bytes, low.unsigned_abs()), low, len.unsigned_abs()))
+    match high.checked_sub(low) {
+        Some(len) if fits => {
+            let bytes = |k: usize| if shape[k] == 1 { 0 } else { strides[k] as isize * size };
+            let bytes: Strides = collect(shape.len(), 0, bytes);
+            Ok((Layout::strided(shape, bytes, low.unsigned_abs()), low, len.unsigned_abs()))
+        }
+        _ => Err(refused("strides", format!("{strides:?}"), "within the address space")),
+    }
 }
 
 fn refused(arg: &'static str, got: String, expected: &str) -> Error {
@@ -152,6 +228,7 @@ pub fn describe_device(device_type: i32) -> String {
         15 => "WebGPU",
         16 => "Hexagon",
         17 => "MAIA",
+        18 => "Trainium",
         other => return format!("DLPack device type {other}"),
     };
     name.to_owned()

@@ -5,7 +5,8 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use super::abi::{
-    DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, READ_ONLY, VERSION,
+    DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, IS_COPIED, READ_ONLY,
+    VERSION,
 };
 
 /// The two structs of a managed tensor. The trait is sealed.
@@ -185,6 +186,19 @@ impl<F: Form> Managed<F> {
     /// ```
     pub fn is_read_only(&self) -> bool {
         self.form().flags() & READ_ONLY != 0
+    }
+
+    /// Whether the exporter has copied the elements, so that writes do not reach it.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// # use inlay::interop::dlpack::{Copy, DLManagedTensorVersioned};
+    /// let x = Tensor::from([1, 2]);
+    /// assert!(x.to_dlpack::<DLManagedTensorVersioned>(Copy::Always)?.is_copied());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    pub fn is_copied(&self) -> bool {
+        self.form().flags() & IS_COPIED != 0
     }
 }
 

@@ -13,6 +13,7 @@
 
 mod abi;
 mod dtype;
+mod exchange;
 mod export;
 mod import;
 mod managed;
@@ -23,6 +24,9 @@ pub use abi::{
     CPU, CUDA_HOST, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion,
     DLTensor, IS_COPIED, READ_ONLY, VERSION,
 };
-pub use export::Copy;
+pub use exchange::{
+    DLPackExchangeAPI, DLPackExchangeAPIHeader, EXCHANGE_VERSION, SetError, allocate,
+};
+pub use export::{Copy, Dims};
 pub use import::describe_device;
 pub use managed::{Form, Managed};

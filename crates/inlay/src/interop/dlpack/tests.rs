@@ -163,3 +163,85 @@ fn sizes_of_zero_and_rank_zero_go_both_ways() {
         assert_eq!((y.shape(), y.dtype(), y.to_vec::<i16>()), (shape, DType::I16, Ok(values)));
     }
 }
+
+#[test]
+fn tables_are_found_by_their_major_version() {
+    let table = |major, prev_api: *const DLPackExchangeAPI| DLPackExchangeAPI {
+        header: DLPackExchangeAPIHeader {
+            version: DLPackVersion { major, minor: 9 },
+            prev_api: prev_api.cast(),
+        },
+        managed_tensor_allocator: None,
+        managed_tensor_from_py_object_no_sync: Some(no_export),
+        managed_tensor_to_py_object_no_sync: Some(no_import),
+        dltensor_from_py_object_no_sync: None,
+        current_work_stream: None,
+    };
+    let leak = |table| -> &'static DLPackExchangeAPI { Box::leak(Box::new(table)) };
+    let first = leak(table(1, std::ptr::null()));
+    let second = leak(table(2, first));
+    let third = leak(table(3, second));
+    // SAFETY: all tables are leaked, and the chain ends with null.
+    let find = |table: &'static DLPackExchangeAPI| unsafe {
+        DLPackExchangeAPI::find(std::ptr::from_ref(table).cast())
+    };
+    for start in [first, second, third] {
+        assert!(find(start).is_some_and(|found| std::ptr::eq(found, first)));
+    }
+    assert!(find(leak(table(2, std::ptr::null()))).is_none());
+    let part = DLPackExchangeAPI {
+        managed_tensor_to_py_object_no_sync: None,
+        ..table(1, std::ptr::null())
+    };
+    assert!(find(leak(part)).is_none(), "a function is missing that a table must have");
+}
+
+unsafe extern "C" fn no_export(_: *mut c_void, _: *mut *mut DLManagedTensorVersioned) -> i32 {
+    -1
+}
+
+unsafe extern "C" fn no_import(_: *mut DLManagedTensorVersioned, _: *mut *mut c_void) -> i32 {
+    -1
+}
+
+#[test]
+fn allocated_memory_has_the_shape_of_its_prototype() {
+    let x = Tensor::from_slice(&[0i16; 6], &[2, 3]).expect("small");
+    let dims = Dims::of(&x).expect("whole elements");
+    // SAFETY: `dims` has the sizes of the prototypes below.
+    let allocate = |prototype: &DLTensor| unsafe { allocate(prototype) };
+    let y = allocate(&dims.view(&x)).and_then(Managed::into_tensor).expect("small");
+    assert_eq!((y.shape(), y.dtype(), y.is_writable()), (&[2, 3][..], DType::I16, true));
+    assert_ne!(x.data_ptr(), y.data_ptr());
+    type Change = fn(&mut DLTensor);
+    let changes: [(Change, &str); 4] = [
+        (|view| view.device.device_type = 2, "the device is CUDA"),
+        (|view| view.dtype.lanes = 4, "4 lanes"),
+        (|view| view.ndim = -1, "ndim is -1"),
+        (|view| view.shape = null_mut(), "shape is null"),
+    ];
+    for (change, text) in changes {
+        let mut view = dims.view(&x);
+        change(&mut view);
+        let error = allocate(&view).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains(text), "{text}: {error}");
+    }
+}
+
+#[test]
+fn strides_that_are_not_used_are_those_of_contiguous_memory() {
+    let strides = |x: &Tensor| {
+        let managed = x.to_dlpack::<DLManagedTensorVersioned>(Copy::Never).expect("shares");
+        let view = managed.form().tensor();
+        // SAFETY: an exported tensor has one stride for each dimension.
+        unsafe { std::slice::from_raw_parts(view.strides, view.ndim as usize) }.to_vec()
+    };
+    for (shape, expected) in [([2, 1, 3, 1], [3, 3, 1, 1]), ([2, 0, 3, 1], [3, 3, 1, 1])] {
+        let x = Tensor::zeros(shape, DType::F64).expect("small");
+        assert_eq!(strides(&x), expected);
+        let same = x.to_dlpack::<DLManagedTensor>(Copy::Never).and_then(Managed::into_tensor);
+        assert_eq!(strides(&same.expect("ours")), expected, "the strides came back as 0");
+    }
+    let x = Tensor::zeros([1, 4, 1, 6], DType::F64).expect("small").transpose(&[3, 0, 1, 2]);
+    assert_eq!(strides(&x.expect("a view")), [1, 24, 6, 1]);
+}

@@ -1,6 +1,8 @@
 //! Tensors of PyTorch, Paddle and JAX: which library an object belongs to, and the calls that go to
 //! its bridge, a Python module.
 
+mod native;
+
 use std::cell::RefCell;
 
 use inlay::Tensor;
@@ -9,8 +11,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 use pyo3::{ffi, intern};
 
-use crate::dlpack::{self, Purpose};
-use crate::error::type_name;
+use crate::dlpack::{self, Purpose, Subject, Table};
+use crate::error::raise;
+use crate::tensor::PyTensor;
+
+pub(crate) use native::Native;
 
 /// A library whose tensors are arguments and results of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,22 +83,45 @@ impl Foreign {
     }
 
     /// Returns a tensor over the memory of an object of this library. Its gradient is not looked at.
-    pub(crate) fn read(self, op: &str, arg: &str, object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-        let plain = match self {
-            Foreign::Jax => object.clone(),
-            _ => object.call_method0(intern!(object.py(), "detach"))?,
-        };
-        dlpack::import(&plain, &format!("{op}: {arg}"), Purpose::Read)
+    pub(crate) fn read(self, subject: Subject, object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+        match Table::of(object) {
+            Some(table) => table.import(object, subject, Purpose::Write),
+            // `__dlpack__` refuses a tensor that requires a gradient.
+            None if self != Foreign::Jax => {
+                let plain = object.call_method0(intern!(object.py(), "detach"))?;
+                dlpack::import(&plain, subject, Purpose::Write)
+            }
+            None => dlpack::import(object, subject, Purpose::Read),
+        }
     }
 
     /// Returns a tensor of this library over the memory of a result.
-    pub(crate) fn give<'py>(self, py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn give<'py>(
+        self,
+        py: Python<'py>,
+        op: &'static str,
+        tensor: Tensor,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // A view of an argument would be unknown to the library, so it becomes a copy.
+        let tensor = match tensor.is_foreign() {
+            true => tensor.copy().map_err(|error| raise(py, &error))?,
+            false => tensor,
+        };
+        let (module, name) = match self {
+            Foreign::Torch => ("torch", "Tensor"),
+            Foreign::Paddle => ("paddle", "Tensor"),
+            Foreign::Jax => ("jax", "Array"),
+        };
+        let class = py.import(module)?.getattr(name)?.cast_into::<PyType>()?;
+        if let Some(table) = Table::of_class(&class) {
+            return table.export(py, op, tensor);
+        }
         let module = match self {
             Foreign::Torch => "torch",
             Foreign::Paddle => "paddle.utils.dlpack",
             Foreign::Jax => "jax.dlpack",
         };
-        let tensor = crate::tensor::PyTensor::new(tensor);
+        let tensor = PyTensor::new(tensor);
         py.import(module)?.call_method1(intern!(py, "from_dlpack"), (tensor,))
     }
 
@@ -127,13 +155,6 @@ impl Foreign {
 #[pyfunction]
 fn _library(object: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
     Ok(Foreign::of(object)?.map(Foreign::name))
-}
-
-/// Returns a text that names the class of an object, for errors.
-pub(crate) fn class_of(object: &Bound<'_, PyAny>) -> String {
-    let module = object.get_type().module();
-    let module = module.map_or(String::new(), |module| module.to_string_lossy().into_owned());
-    format!("{}.{}", module.split('.').next().unwrap_or_default(), type_name(object))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,7 +1,6 @@
-//! Export and import of tensors as DLPack capsules.
+//! Export and import of tensors as DLPack capsules, the results of `__dlpack__`.
 #![expect(unsafe_code, reason = "capsules hold raw pointers")]
 
-use std::any::Any;
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
@@ -15,11 +14,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern};
 
-use crate::error::{Class, raise, type_name, wrap};
+use super::{CPU, Purpose, adopt};
+use crate::error::{Class, type_name, wrap};
 use crate::gil::detached;
-
-/// The CPU in DLPack: device type and device number.
-pub(crate) const CPU: (i32, i32) = (CPU_TYPE, 0);
 
 /// The arguments of `__dlpack__`.
 pub(crate) struct Request<'a, 'py> {
@@ -121,18 +118,9 @@ unsafe fn pointer<F>(capsule: *mut ffi::PyObject, name: &CStr) -> Option<NonNull
     NonNull::new(pointer.cast())
 }
 
-/// What an imported tensor is used for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// Reading. The exporter may copy the elements.
-    Read,
-    /// Writing in place. The exporter must share its memory.
-    Write,
-}
-
 /// Imports an object that has `__dlpack__`, or a capsule. Error messages start with `subject`, the
 /// operation and the argument.
-pub(crate) fn import(
+pub(super) fn import(
     object: &Bound<'_, PyAny>,
     subject: &str,
     purpose: Purpose,
@@ -224,33 +212,11 @@ fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>>
         }
         Managed::from_raw(managed)
     };
-    let unknown = managed.dtype().is_none();
-    let tensor = managed.into_tensor_with(|managed| {
-        Box::new(WithGil { managed: Some(managed) }) as Box<dyn Any + Send + Sync>
-    });
-    Some(tensor.map_err(|error| match unknown {
-        true => Class::Type.error(py, error.to_string()),
-        false => raise(py, &error),
-    }))
+    Some(adopt(py, managed))
 }
 
 /// Whether an object is a capsule with a tensor of the struct `F` that was not taken yet.
 fn is_fresh<F: Capsule>(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: the object is borrowed and live, and the name is a C string. Python checks the rest.
     unsafe { ffi::PyCapsule_IsValid(object.as_ptr(), F::FRESH.as_ptr()) == 1 }
-}
-
-/// A managed tensor whose deleter runs with the GIL held, because many deleters free Python
-/// objects.
-struct WithGil<F: Form> {
-    managed: Option<Managed<F>>,
-}
-
-impl<F: Form> Drop for WithGil<F> {
-    fn drop(&mut self) {
-        let managed = self.managed.take();
-        // `try_attach` fails at interpreter shutdown. The memory then leaks until the process ends.
-        let kept = std::mem::ManuallyDrop::new(managed);
-        Python::try_attach(|_| drop(std::mem::ManuallyDrop::into_inner(kept)));
-    }
 }

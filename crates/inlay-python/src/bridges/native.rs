@@ -1,0 +1,232 @@
+//! The short way of a call on tensors of PyTorch or Paddle: no gradient is needed, nothing watches
+//! the call, and the tensors are plain elements in the memory of the CPU. Such a call takes the same
+//! path as one on NumPy arrays, without Python code. All others go to the bridge.
+
+use inlay::Tensor;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyTuple, PyType};
+use pyo3::{Borrowed, intern};
+
+use super::Foreign;
+use crate::dlpack::{Purpose, Table};
+
+/// What tells whether a call may take the short way.
+pub(crate) struct Native {
+    table: &'static Table,
+    library: Library,
+}
+
+enum Library {
+    Torch(Torch),
+    Paddle(Paddle),
+}
+
+struct Torch {
+    tensor: Py<PyType>,
+    parameter: Py<PyType>,
+    /// Functions that must return 0 or `False`: the number of active modes, and whether a function
+    /// is traced.
+    watchers: [Py<PyAny>; 3],
+    forward_ad: Py<PyDict>,
+    is_grad_enabled: Py<PyAny>,
+    interpreter: Py<PyAny>,
+    increment_version: Py<PyAny>,
+}
+
+struct Paddle {
+    tensor: Py<PyType>,
+    /// Its attribute `_dygraph_tracer_` is `None` while a static graph is built.
+    global_var: Py<PyAny>,
+    has_grad: Py<PyAny>,
+}
+
+static TORCH: PyOnceLock<Option<Native>> = PyOnceLock::new();
+static PADDLE: PyOnceLock<Option<Native>> = PyOnceLock::new();
+
+impl Native {
+    /// The short way of a library, if its version has all that is needed.
+    fn of(py: Python<'_>, library: Foreign) -> Option<&'static Native> {
+        let make = |make: fn(Python<'_>) -> PyResult<Option<Native>>| {
+            share_threads(py, library);
+            make(py).ok().flatten()
+        };
+        let native = match library {
+            Foreign::Torch => TORCH.get_or_init(py, || make(Native::torch)),
+            Foreign::Paddle => PADDLE.get_or_init(py, || make(Native::paddle)),
+            Foreign::Jax => return None,
+        };
+        native.as_ref()
+    }
+
+    fn torch(py: Python<'_>) -> PyResult<Option<Native>> {
+        let torch = py.import("torch")?;
+        let c = torch.getattr("_C")?;
+        let tensor = torch.getattr("Tensor")?.cast_into::<PyType>()?;
+        let Some(table) = Table::of_class(&tensor) else { return Ok(None) };
+        let get = |name| c.getattr(name).map(Bound::unbind);
+        let parameter = torch.getattr("nn")?.getattr("Parameter")?.cast_into::<PyType>()?;
+        let forward_ad = py.import("torch.autograd.forward_ad")?.dict();
+        if !forward_ad.contains("_current_level")? {
+            return Ok(None);
+        }
+        let library = Library::Torch(Torch {
+            tensor: tensor.unbind(),
+            parameter: parameter.unbind(),
+            watchers: [
+                get("_len_torch_dispatch_stack")?,
+                get("_len_torch_function_stack")?,
+                get("_is_tracing")?,
+            ],
+            forward_ad: forward_ad.unbind(),
+            is_grad_enabled: get("is_grad_enabled")?,
+            interpreter: c.getattr("_functorch")?.getattr("peek_interpreter_stack")?.unbind(),
+            increment_version: get("_increment_version")?,
+        });
+        Ok(Some(Native { table, library }))
+    }
+
+    fn paddle(py: Python<'_>) -> PyResult<Option<Native>> {
+        let paddle = py.import("paddle")?;
+        let tensor = paddle.getattr("Tensor")?.cast_into::<PyType>()?;
+        let Some(table) = Table::of_class(&tensor) else { return Ok(None) };
+        let base = paddle.getattr("base")?;
+        let library = Library::Paddle(Paddle {
+            tensor: tensor.unbind(),
+            global_var: base.getattr("framework")?.getattr("global_var")?.unbind(),
+            has_grad: base.getattr("core")?.getattr("_has_grad")?.unbind(),
+        });
+        Ok(Some(Native { table, library }))
+    }
+
+    /// The short way for a call with these tensors of the library, unless something watches the
+    /// call or a gradient is needed. `target` is the tensor that is written in place.
+    pub(crate) fn suits<'a, 'py: 'a>(
+        py: Python<'py>,
+        library: Foreign,
+        target: Option<&Bound<'py, PyAny>>,
+        mut tensors: impl Iterator<Item = Borrowed<'a, 'py, PyAny>>,
+    ) -> Option<&'static Native> {
+        let native = Native::of(py, library)?;
+        let table = native.table;
+        // An exception counts as a reason for the long way, which raises it again.
+        let suits = match &native.library {
+            Library::Torch(torch) => {
+                let plain = |object: &Borrowed<'_, '_, PyAny>| {
+                    let class = object.get_type_ptr().cast();
+                    class == torch.tensor.as_ptr() || class == torch.parameter.as_ptr()
+                };
+                let needs = |object: &Borrowed<'_, '_, PyAny>| table.requires_gradient(object);
+                let mut gradient = false;
+                let all = tensors.all(|object| {
+                    gradient = gradient || needs(&object);
+                    plain(&object)
+                });
+                all && torch.is_unwatched(py)
+                    && !(gradient && torch.is_recording(py))
+                    && target.is_none_or(|target| torch.may_write(target, table))
+            }
+            Library::Paddle(paddle) => {
+                let mut gradient = false;
+                let all = tensors.all(|object| {
+                    gradient = gradient || table.requires_gradient(&object);
+                    object.is_instance(paddle.tensor.bind(py)).unwrap_or(false)
+                });
+                all && paddle.is_dynamic(py)
+                    && !(gradient && (target.is_some() || paddle.is_recording(py)))
+            }
+        };
+        suits.then_some(native)
+    }
+
+    /// Returns a tensor over the memory of an object, or `None` if it is anything but plain elements
+    /// in memory.
+    ///
+    /// # Safety
+    /// If not `owning`: as for [`Table::borrow`].
+    #[expect(unsafe_code, reason = "passes the duty of `borrow` on")]
+    pub(crate) unsafe fn tensor(
+        &self,
+        object: &Bound<'_, PyAny>,
+        purpose: Purpose,
+        owning: bool,
+    ) -> Option<Tensor> {
+        let tensor = match owning {
+            true => self.table.import_plain(object, purpose),
+            // SAFETY: the caller guarantees it.
+            false => unsafe { self.table.borrow(object, purpose) },
+        };
+        // Wrappers without memory of their own have no address.
+        tensor.filter(|tensor| tensor.numel() == 0 || !tensor.data_ptr().is_null())
+    }
+
+    /// Returns a tensor of the library over the memory of a result.
+    pub(crate) fn give<'py>(
+        &self,
+        py: Python<'py>,
+        op: &'static str,
+        tensor: Tensor,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.table.export(py, op, tensor)
+    }
+
+    /// Tells the library that a tensor was written.
+    pub(crate) fn count_write(&self, target: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = target.py();
+        match &self.library {
+            Library::Torch(torch) => {
+                let targets = PyTuple::new(py, [target])?;
+                torch.increment_version.bind(py).call1((targets,)).map(drop)
+            }
+            Library::Paddle(_) => {
+                target.call_method0(intern!(py, "_bump_inplace_version")).map(drop)
+            }
+        }
+    }
+}
+
+/// Makes operations compute on the threads of a library. Without that they are only slower.
+fn share_threads(py: Python<'_>, library: Foreign) {
+    let bridge = py.import("inlay._bridge");
+    let shared = bridge.and_then(|bridge| bridge.call_method1("share_threads", (library.name(),)));
+    drop(shared);
+}
+
+impl Torch {
+    /// Whether no mode, transform or tracer is active.
+    fn is_unwatched(&self, py: Python<'_>) -> bool {
+        let idle = |watcher: &Py<PyAny>| {
+            let answer = watcher.bind(py).call0();
+            answer.is_ok_and(|answer| !answer.is_truthy().unwrap_or(true))
+        };
+        let level = self.forward_ad.bind(py).get_item(intern!(py, "_current_level"));
+        let level = level.ok().flatten().and_then(|level| level.extract::<i64>().ok());
+        level == Some(-1) && self.watchers.iter().all(idle)
+    }
+
+    fn is_recording(&self, py: Python<'_>) -> bool {
+        let answer = self.is_grad_enabled.bind(py).call0();
+        answer.is_ok_and(|answer| answer.is(PyBool::new(py, true)))
+    }
+
+    /// Whether a tensor may be written without more checks. A tensor that was made in inference mode
+    /// has no version, and a transform does not see a write to a captured tensor.
+    fn may_write(&self, target: &Bound<'_, PyAny>, table: &Table) -> bool {
+        let py = target.py();
+        !table.requires_gradient(target)
+            && target.getattr(intern!(py, "_version")).is_ok()
+            && self.interpreter.bind(py).call0().is_ok_and(|interpreter| interpreter.is_none())
+    }
+}
+
+impl Paddle {
+    fn is_dynamic(&self, py: Python<'_>) -> bool {
+        let tracer = self.global_var.bind(py).getattr(intern!(py, "_dygraph_tracer_"));
+        tracer.is_ok_and(|tracer| !tracer.is_none())
+    }
+
+    fn is_recording(&self, py: Python<'_>) -> bool {
+        let answer = self.has_grad.bind(py).call0();
+        !answer.is_ok_and(|answer| answer.is(PyBool::new(py, false)))
+    }
+}

@@ -1,0 +1,269 @@
+//! Exchange of tensors through the table of C functions of another library, without calls of its
+//! Python code.
+#![expect(unsafe_code, reason = "the functions of a table take raw pointers")]
+
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
+
+use inlay::interop::dlpack::{
+    Copy, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor, Managed,
+};
+use inlay::{DType, Kind, Tensor};
+use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyString};
+use pyo3::{ffi, intern};
+
+use super::{Purpose, Subject, adopt, capsule};
+use crate::error::{Class, raise, type_name, wrap};
+
+/// The table of a library, and what must be asked about its tensors before they are used.
+pub(crate) struct Table {
+    api: &'static DLPackExchangeAPI,
+    gradient: Gradient,
+    /// Whether a tensor may differ from its memory by a sign or a conjugation (PyTorch).
+    is_lazy: bool,
+    /// Whether there are tensors without strided memory, for which the functions of the table have
+    /// undefined behavior (Paddle). PyTorch's functions return an error for them.
+    is_mixed: bool,
+    /// Whether all tensors may be written in place. The struct of [`Table::borrow`] can't say it.
+    is_mutable: bool,
+}
+
+/// How tensors tell that they require a gradient.
+#[derive(Clone, Copy)]
+enum Gradient {
+    /// They have none.
+    Never,
+    /// By `requires_grad`: PyTorch.
+    Requires,
+    /// By the opposite, `stop_gradient`: Paddle.
+    Stops,
+}
+
+impl Table {
+    /// The table over `api`, which `class` has as its own.
+    pub(super) fn new(class: &Bound<'_, PyAny>, api: &'static DLPackExchangeAPI) -> Self {
+        let has = |name| class.hasattr(name).unwrap_or(false);
+        // Paddle has both attributes, and computes `requires_grad` in Python.
+        let gradient = match (has("stop_gradient"), has("requires_grad")) {
+            (true, _) => Gradient::Stops,
+            (_, true) => Gradient::Requires,
+            _ => Gradient::Never,
+        };
+        let module = class.getattr("__module__").and_then(|name| name.extract::<String>());
+        let module = module.unwrap_or_default();
+        let is_mutable = ["torch", "paddle"].contains(&module.split('.').next().unwrap_or(""));
+        let (is_lazy, is_mixed) = (has("is_neg"), has("is_dense"));
+        Table { api, gradient, is_lazy, is_mixed, is_mutable }
+    }
+
+    /// Whether this is the table over `api`.
+    pub(super) fn is_over(&self, api: &DLPackExchangeAPI) -> bool {
+        ptr::eq(self.api, api)
+    }
+
+    /// Whether a tensor of the library requires a gradient. The other methods don't ask.
+    #[inline]
+    pub(crate) fn requires_gradient(&self, object: &Bound<'_, PyAny>) -> bool {
+        let py = object.py();
+        let (name, yes) = match self.gradient {
+            Gradient::Never => return false,
+            Gradient::Requires => (intern!(py, "requires_grad"), true),
+            Gradient::Stops => (intern!(py, "stop_gradient"), false),
+        };
+        object.getattr(name).is_ok_and(|found| found.is(PyBool::new(py, yes)))
+    }
+
+    /// Imports a tensor of the library. The result keeps the memory alive as the library's export
+    /// does: that of Paddle whatever happens to the object; that of PyTorch unless the object itself
+    /// is given other memory by `set_`, `resize_` or an assignment to `data`, as after
+    /// `torch.from_dlpack`.
+    ///
+    /// A refusal of the library becomes an error that names the operation and the argument.
+    pub(crate) fn import(
+        &self,
+        object: &Bound<'_, PyAny>,
+        subject: Subject,
+        purpose: Purpose,
+    ) -> PyResult<Tensor> {
+        let cause = match self.shared(object, purpose) {
+            Ok(tensor) => {
+                self.expect_resolved(object, subject, &tensor)?;
+                return Ok(tensor);
+            }
+            Err(cause) => cause,
+        };
+        let subject = subject.to_string();
+        match object.get_type().hasattr(intern!(object.py(), "__dlpack__")) {
+            // It asks more than the table does, and so has the better message.
+            Ok(true) => capsule::import(object, &subject, purpose),
+            _ => Err(wrap(object.py(), &subject, cause)),
+        }
+    }
+
+    /// Like [`Table::import`], but returns `None` for a tensor that is anything but plain elements in
+    /// memory.
+    pub(crate) fn import_plain(
+        &self,
+        object: &Bound<'_, PyAny>,
+        purpose: Purpose,
+    ) -> Option<Tensor> {
+        let tensor = self.shared(object, purpose).ok()?;
+        self.is_resolved(object, tensor.dtype()).then_some(tensor)
+    }
+
+    fn shared(&self, object: &Bound<'_, PyAny>, purpose: Purpose) -> PyResult<Tensor> {
+        let py = object.py();
+        let function = match self.api.managed_tensor_from_py_object_no_sync {
+            Some(function) if self.is_dense(object) => function,
+            _ => return Err(PyTypeError::new_err("the tensor has no strided memory")),
+        };
+        let mut managed = ptr::null_mut();
+        // SAFETY: the table is that of the object's class, the object is live, the GIL is held, and
+        // `managed` is a place for the result. The library gives up the struct that it returns, and
+        // its deleter is called with the GIL held.
+        let managed = unsafe {
+            let status = function(object.as_ptr().cast(), &mut managed);
+            let managed = NonNull::new(managed).filter(|_| status == 0);
+            Managed::from_raw(managed.ok_or_else(|| raised(py))?)
+        };
+        if purpose == Purpose::Write && managed.is_copied() {
+            return Err(PyBufferError::new_err("the library exports only a copy of the tensor"));
+        }
+        adopt(py, managed)
+    }
+
+    /// Like [`Table::import`], but the library allocates nothing, and the result keeps only the
+    /// object alive, not its memory. Returns `None` for a tensor that must be imported: the library
+    /// refuses it, or its elements are not those in memory. This runs no Python code, but PyTorch's
+    /// `is_neg` releases the GIL for a moment.
+    ///
+    /// # Safety
+    /// The result and all that share its memory are dropped before the GIL is released or Python
+    /// code runs, which may give the object other memory. A call that releases the GIL must import
+    /// its arguments.
+    #[inline]
+    pub(crate) unsafe fn borrow(
+        &self,
+        object: &Bound<'_, PyAny>,
+        purpose: Purpose,
+    ) -> Option<Tensor> {
+        let writable = purpose == Purpose::Write;
+        let function = self.api.dltensor_from_py_object_no_sync?;
+        if (writable && !self.is_mutable) || !self.is_dense(object) {
+            return None;
+        }
+        let mut view = MaybeUninit::<DLTensor>::uninit();
+        // SAFETY: as in `shared`. A function that returns 0 has filled in the struct. Its elements
+        // are valid until other code of the library runs, and the caller guarantees that none does
+        // while the tensor lives.
+        let tensor = unsafe {
+            match function(object.as_ptr().cast(), view.as_mut_ptr()) {
+                0 => view.assume_init_ref().to_tensor(writable, object.clone().unbind()).ok(),
+                _ => {
+                    drop(PyErr::take(object.py()));
+                    None
+                }
+            }
+        };
+        tensor.filter(|tensor| self.is_resolved(object, tensor.dtype()))
+    }
+
+    /// Makes a tensor of the library over the memory of `tensor`, which should be a fresh one. The
+    /// memory goes back to the pool when the library frees it, from any thread, without the GIL.
+    /// Negative strides, which PyTorch and Paddle don't have, are copied.
+    pub(crate) fn export<'py>(
+        &self,
+        py: Python<'py>,
+        op: &'static str,
+        tensor: Tensor,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let copy = match tensor.layout().strides().iter().any(|&stride| stride < 0) {
+            true => Copy::Always,
+            false => Copy::IfNeeded,
+        };
+        let managed = tensor.into_dlpack::<DLManagedTensorVersioned>(copy);
+        let managed = managed.map_err(|error| raise(py, &error))?;
+        let Some(function) = self.api.managed_tensor_to_py_object_no_sync else {
+            return Err(Class::Buffer.error(py, format!("{op}: the library takes no tensors")));
+        };
+        let mut object = ptr::null_mut();
+        // SAFETY: the function becomes the owner of the struct, whose deleter any thread may call,
+        // and returns a new reference. The GIL is held.
+        unsafe {
+            let status = function(managed.into_raw().as_ptr(), &mut object);
+            let object = Bound::from_owned_ptr_or_opt(py, object.cast::<ffi::PyObject>());
+            // The library owns the struct also if it fails. If it leaks it, only memory is lost.
+            object.filter(|_| status == 0).ok_or_else(|| wrap(py, op, raised(py)))
+        }
+    }
+
+    /// Whether a tensor has strided memory.
+    #[inline]
+    fn is_dense(&self, object: &Bound<'_, PyAny>) -> bool {
+        !self.is_mixed || says(object, intern!(object.py(), "is_dense"))
+    }
+
+    /// Whether the elements of a tensor are those in memory. Only a floating-point number can be
+    /// negated when it is read, and only a complex one conjugated.
+    #[inline]
+    fn is_resolved(&self, object: &Bound<'_, PyAny>, dtype: DType) -> bool {
+        let py = object.py();
+        !self.is_lazy
+            || match dtype.kind() {
+                Kind::Bool | Kind::Integer => true,
+                Kind::Float => !says(object, intern!(py, "is_neg")),
+                Kind::Complex => {
+                    !says(object, intern!(py, "is_neg")) && !says(object, intern!(py, "is_conj"))
+                }
+            }
+    }
+
+    /// Fails for a tensor whose elements are not those in memory.
+    #[inline]
+    fn expect_resolved(
+        &self,
+        object: &Bound<'_, PyAny>,
+        subject: Subject,
+        tensor: &Tensor,
+    ) -> PyResult<()> {
+        if self.is_resolved(object, tensor.dtype()) {
+            return Ok(());
+        }
+        if says(object, intern!(object.py(), "is_neg")) {
+            return Err(unresolved(object, subject, Class::Type, "negated", "neg"));
+        }
+        let how = "conjugated (its conjugate bit is set)";
+        Err(unresolved(object, subject, Class::Buffer, how, "conj"))
+    }
+}
+
+/// The exception that a function of a table has set.
+#[cold]
+fn raised(py: Python<'_>) -> PyErr {
+    let silent = || PyRuntimeError::new_err("the library reports an error without a message");
+    PyErr::take(py).unwrap_or_else(silent)
+}
+
+/// Calls a method without arguments, and returns whether it returns `True`.
+#[inline]
+fn says(object: &Bound<'_, PyAny>, method: &Bound<'_, PyString>) -> bool {
+    let answer = object.call_method0(method);
+    answer.is_ok_and(|answer| answer.is(PyBool::new(object.py(), true)))
+}
+
+#[cold]
+fn unresolved(
+    object: &Bound<'_, PyAny>,
+    subject: Subject,
+    class: Class,
+    how: &str,
+    method: &str,
+) -> PyErr {
+    let (kind, arg) = (type_name(object), subject.arg);
+    let text = format!(
+        "{subject} is a {kind} that is {how} only when it is read: pass {arg}.resolve_{method}()"
+    );
+    class.error(object.py(), text)
+}
