@@ -46,7 +46,12 @@ def needs(function: Any, tensors: Sequence[Any]) -> Sequence[int]:
         if None not in [size for _, sizes in specs for size in sizes]:
             raise
         # A rule depends on sizes that are symbolic. Torch guards them when they become numbers.
-        found = function.needs([(dtype, [int(size) for size in t.shape]) for (dtype, _), t in zip(specs, tensors, strict=True)])
+        found = function.needs(
+            [
+                (dtype, [int(size) for size in t.shape])
+                for (dtype, _), t in zip(specs, tensors, strict=True)
+            ]
+        )
     return found
 
 
@@ -116,7 +121,7 @@ class Apply(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
-        """Returns the tangents of the outputs. They are the derivative of `backward`, which is linear."""
+        """Returns the tangents of the outputs: the derivative of `backward`, which is linear."""
         function = ctx.call.function
         inputs, outputs = _restored(ctx)
         wanted = tuple(
@@ -187,7 +192,9 @@ def needs_old_value(function: Any, tensors: Sequence[Any]) -> bool:
 
 def _wanted(function: Any, required: Sequence[bool]) -> tuple[bool, ...] | None:
     """Returns which inputs get a gradient, or None if none does."""
-    wanted = tuple(may and need for may, need in zip(function.differentiable, required, strict=True))
+    wanted = tuple(
+        may and need for may, need in zip(function.differentiable, required, strict=True)
+    )
     return wanted if any(wanted) else None
 
 
@@ -197,7 +204,7 @@ def _shape(tensor: Any) -> tuple[str, Any]:
 
 
 def _save(ctx: Any, function: Any, required: Any, inputs: Any, outputs: Any) -> None:
-    """Saves the tensors whose values the derivative needs, through torch, which then notices writes."""
+    """Saves the tensors whose values the derivative needs. Torch notices writes to them."""
     everything = (*inputs, *outputs)
     ctx.sizes = len(inputs), len(outputs)
     ctx.wanted = _wanted(function, required)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,15 +16,17 @@ def compute(function: Any, inputs: Sequence[Any]) -> list[Any]:
     The results are contiguous and have memory of their own, because two tensors over one memory
     would not notice each other's in-place changes.
     """
-    given = [item if type(item) is tuple else resolved(item) for item in inputs]
+    given: list[Any] = [item if type(item) is tuple else resolved(item) for item in inputs]
     try:
         results = function.call(given)
     except Exception:
-        # A tensor of zeros without memory, as forward-mode gradients have it.
-        filled = [item.clone() if _is_zero(item) else item for item in given]
-        if all(map(operator.is_, filled, given)):
+        # Forward-mode gradients have tensors of zeros that have no memory.
+        zeros = [k for k, item in enumerate(given) if _is_zero(item)]
+        if not zeros:
             raise
-        results = function.call(filled)
+        for k in zeros:
+            given[k] = given[k].clone()
+        results = function.call(given)
     return [_own(result, k, results, given) for k, result in enumerate(results)]
 
 

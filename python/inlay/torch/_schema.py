@@ -139,9 +139,7 @@ class Layout:
         return result
 
 
-def arguments(
-    fields: Sequence[Field], objects: Sequence[Any]
-) -> tuple[list[Any], dict[str, Any]]:
+def arguments(fields: Sequence[Field], objects: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     """Returns the arguments of a `torch.ops.inlay` call from Inlay's arguments."""
     args, keywords, steps = [], {}, 1
     for field in fields:
@@ -165,7 +163,7 @@ def arguments(
 
 
 def number(value: Any) -> Any:
-    """Returns symbolic numbers as numbers, which torch then guards, and everything else as it is."""
+    """Returns symbolic numbers as numbers, which torch then guards, and the rest as it is."""
     if isinstance(value, torch.SymInt):
         return int(value)
     if isinstance(value, torch.SymFloat):
@@ -188,7 +186,9 @@ def _bounds(name: str, value: Any, steps: Any) -> list[Any]:
             if name == "step":
                 bounds[k] = 1
             else:
-                bounds[k] = (0 if forward else _LAST) if name == "start" else (_LAST if forward else -_LAST)
+                bounds[k] = (
+                    (0 if forward else _LAST) if name == "start" else (_LAST if forward else -_LAST)
+                )
     return bounds
 
 

@@ -35,7 +35,9 @@ def test_hooks_and_retained_gradients() -> None:
     y.sum().backward()
     assert torch.equal(seen[0], torch.ones(4, 3))
     assert torch.equal(y.grad, torch.ones(4, 3))
-    (plain,) = torch.autograd.grad(product(x.detach().requires_grad_(), u.detach()).sum(), x, allow_unused=True)
+    (plain,) = torch.autograd.grad(
+        product(x.detach().requires_grad_(), u.detach()).sum(), x, allow_unused=True
+    )
     assert plain is None
     again = x.detach().requires_grad_()
     product(again, u).sum().backward()

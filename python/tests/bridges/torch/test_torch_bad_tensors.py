@@ -35,7 +35,11 @@ BAD = {
     ),
     "nested": (nested, "nested", "to_padded_tensor"),
     "meta": (lambda: torch.ones(4, 3, device="meta"), "meta tensor", "CPU"),
-    "float8": (lambda: torch.ones(4, 3).to(torch.float8_e4m3fn), "float8_e4m3fn", "to(torch.float32)"),
+    "float8": (
+        lambda: torch.ones(4, 3).to(torch.float8_e4m3fn),
+        "float8_e4m3fn",
+        "to(torch.float32)",
+    ),
     "resized": (resized, "storage", "resized"),
 }
 
@@ -83,7 +87,9 @@ def test_conjugate_and_negative_views_are_read_right() -> None:
         assert torch.equal(inlay.scatter_(target, INDEX, view[:2]), expected)
         view = view.detach().requires_grad_()
         (gradient,) = torch.autograd.grad(inlay.multiply(view, view).sum().abs(), view)
-        assert torch.isfinite(torch.view_as_real(gradient) if gradient.is_complex() else gradient).all()
+        assert torch.isfinite(
+            torch.view_as_real(gradient) if gradient.is_complex() else gradient
+        ).all()
 
 
 def test_conjugate_and_negative_views_are_not_written() -> None:
@@ -145,7 +151,9 @@ def test_a_function_mode_sees_the_function() -> None:
     seen = []
 
     class Mode(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             seen.append(func)
             return func(*args, **(kwargs or {}))
 
@@ -180,7 +188,9 @@ def test_install_and_uninstall() -> None:
     own = torch.Tensor.index_add
     names = inlay.torch.install()
     try:
-        assert {"slice_scatter_", "diagonal_scatter_", "select_scatter_", "put_along_axis"} <= set(names)
+        assert {"slice_scatter_", "diagonal_scatter_", "select_scatter_", "put_along_axis"} <= set(
+            names
+        )
         assert torch.Tensor.index_add is own
         assert inlay.torch.install() == names
         x = torch.zeros(4, 3)

@@ -41,7 +41,10 @@ def chosen() -> list[Any]:
         good = [
             case
             for case in CASES
-            if case.op == op and case.tensors and case.error is None and case.dtype in ("", "float32")
+            if case.op == op
+            and case.tensors
+            and case.error is None
+            and case.dtype in ("", "float32")
         ]
         good.sort(key=lambda case: min(array.size for array in case.tensors.values()) < 2)
         found += [pytest.param(case, id=case.id) for case in good[:2]]
@@ -100,7 +103,9 @@ def test_every_in_place_form(case: Case, with_gradient: bool) -> None:
 
 
 ARGUMENTS = {
-    "keywords": lambda x, u: inlay.scatter(x, updates=u, index=INDEX, reduce="sum", overwrite=False),
+    "keywords": lambda x, u: inlay.scatter(
+        x, updates=u, index=INDEX, reduce="sum", overwrite=False
+    ),
     "other names": lambda x, u: inlay.sum(x, dim=1, keepdims=True),
     "a list": lambda x, u: inlay.scatter(x, [2, 0, 1], u),
     "a number": lambda x, u: inlay.masked_fill(x, x > 0.5, 2),
@@ -161,7 +166,7 @@ def test_one_graph_for_several_sizes() -> None:
 
 
 def test_training_step() -> None:
-    """Forward, backward and optimizer around a layer, the same losses with and without the compiler."""
+    """Forward, backward and optimizer: the same losses with and without the compiler."""
 
     class Layer(torch.nn.Module):
         def __init__(self) -> None:
@@ -249,7 +254,9 @@ def run(x: torch.Tensor, index: torch.Tensor, updates: torch.Tensor) -> torch.Te
     got = unit.run(x, INDEX, u)
     expected = x.index_add(0, INDEX, 2 * u)
     torch.testing.assert_close(got, expected)
-    torch.testing.assert_close(torch.autograd.grad(got.sum(), u), torch.autograd.grad(expected.sum(), u))
+    torch.testing.assert_close(
+        torch.autograd.grad(got.sum(), u), torch.autograd.grad(expected.sum(), u)
+    )
 
 
 def test_jit_trace_records_the_operation() -> None:
