@@ -47,4 +47,5 @@ class JaxArrays:
 
 def canonical(dtype: Any) -> np.dtype[Any]:
     """The dtype that JAX uses in place of this one: 64 bits become 32 unless they are enabled."""
-    return np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    found: np.dtype[Any] = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    return found

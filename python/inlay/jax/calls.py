@@ -15,7 +15,7 @@ from inlay.errors import InlayTypeError
 from inlay.jax import derivatives  # noqa: F401  (registers the rules)
 from inlay.jax.arrays import JaxArrays, canonical
 from inlay.jax.failures import RAISED, translated
-from inlay.jax.functions import Call, OpenSizeError
+from inlay.jax.functions import Call, OpenSizeError, input_kinds
 from inlay.jax.primitive import compiled
 
 __all__ = ["call", "run"]
@@ -26,7 +26,6 @@ _KINDS = {op.name: [argument.kind for argument in op.arguments] for op in operat
 # The operations that check elements, so that a call may fail after it was dispatched.
 _CHECKING = {name for name, kinds in _KINDS.items() if {"Index", "Indices", "Mask"} & {*kinds}}
 _WITH_DTYPE = {name: kinds.index("DType") for name, kinds in _KINDS.items() if "DType" in kinds}
-_TENSORS = {"Tensor", "Like", "Operand", "Index", "Mask", "Tensors", "Indices"}
 # The texts of functions whose results may have sizes that depend on a mask.
 _open: set[str] = set()
 
@@ -86,7 +85,7 @@ def _sized(function: Function, tensors: Sequence[Any]) -> Call:
     """Returns the call with the sizes of its results, which masks among the inputs determine."""
     inputs: list[Any] = []
     masks = 0
-    for kind, x in zip(_input_kinds(function), tensors, strict=True):
+    for (_, kind), x in zip(input_kinds(function), tensors, strict=True):
         if kind in ("Mask", "Indices"):
             masks += x.dtype == bool
             inputs.append(concrete_or_error(np.asarray, x, _advice(function.name)))
@@ -97,15 +96,6 @@ def _sized(function: Function, tensors: Sequence[Any]) -> Call:
         return Call(function.text)
     sizes = tuple(tuple(result.shape) for result in function.call(inputs))
     return Call(function.text, sizes=sizes)
-
-
-def _input_kinds(function: Function) -> list[str]:
-    """The kind of the argument that each input belongs to. There is at most one list."""
-    kinds = [kind for kind in _KINDS[function.name] if kind in _TENSORS]
-    lists = [k for k, kind in enumerate(kinds) if kind in ("Tensors", "Indices")]
-    for k in lists:
-        kinds[k : k + 1] = [kinds[k]] * (function.inputs - len(kinds) + 1)
-    return kinds
 
 
 def _advice(name: str) -> str:

@@ -17,6 +17,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from inlay.jax.functions import Call, Spec, is_inexact, spec_of
+from inlay.jax.mesh import abstract
 from inlay.jax.primitive import batch_size, batched, function_p
 
 __all__ = ["linear_p"]
@@ -50,16 +51,16 @@ def _conjugate(x: Any) -> Any:
 # `count` inputs are the residuals of both.
 
 
-@linear_p.def_impl
 def _run(*inputs: Any, forward: Linear, transpose: Linear, count: int) -> list[Any]:
     return forward.apply(inputs[:count], inputs[count:])
 
 
-@linear_p.def_abstract_eval
-def _infer(*_inputs: Any, forward: Linear, transpose: Linear, count: int) -> list[Any]:
-    return [jax.core.ShapedArray(shape, Call.dtype(dtype)) for dtype, shape in forward.results]
+def _infer(*inputs: Any, forward: Linear, transpose: Linear, count: int) -> list[Any]:
+    return [abstract(shape, Call.dtype(dtype), inputs) for dtype, shape in forward.results]
 
 
+linear_p.def_impl(_run)
+linear_p.def_abstract_eval(_infer)
 mlir.register_lowering(linear_p, mlir.lower_fun(_run, multiple_results=True))
 
 
@@ -169,7 +170,7 @@ def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], *, call: Cal
         moving.append(tangent)
         kept.append((dtype, tangent.shape))
     if not moving or not all(is_inexact(dtype) for dtype, _ in outputs):
-        return results, [ad.Zero.from_primal_value(result) for result in results]
+        return results, [ad.Zero(jax.typeof(result).to_tangent_aval()) for result in results]
 
     # The inputs of `backward` are those of `function`, its results, and upstream gradients. The
     # inputs of `ahead` are those of `backward`, its results, and tangents.

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from inlay._bridge import ARGUMENTS
 from inlay._inlay import Function, operations
+from inlay.errors import InlayTypeError
 
-__all__ = ["Call", "OpenSizeError", "Spec", "dtype_name", "is_inexact", "spec_of"]
+__all__ = ["Call", "OpenSizeError", "Spec", "dtype_name", "input_kinds", "is_inexact", "spec_of"]
 
 Spec = tuple[str, tuple[int, ...]]
 """The name of a dtype, and a shape."""
@@ -90,8 +92,12 @@ class Call(NamedTuple):
 
     def infer(self, given: Sequence[Any]) -> list[Spec]:
         """The specs of the results."""
-        specs = [(dtype, list(shape)) for dtype, shape in self.all_of(list(map(spec_of, given)))]
-        results = self.function.infer(specs)
+        for position, x in zip(self.positions(), given, strict=True):
+            if dtype_name(x.dtype) is None:
+                what = f"{self.function.name}: {_argument(self.function, position)}"
+                raise InlayTypeError(f"{what} has dtype {x.dtype}, which Inlay does not have")
+        specs = self.all_of([spec_of(x) for x in given])
+        results = self.function.infer([(dtype, list(shape)) for dtype, shape in specs])
         if self.sizes is not None:
             return [(dtype, size) for (dtype, _), size in zip(results, self.sizes, strict=True)]
         return [(dtype, _known(shape)) for dtype, shape in results]
@@ -100,6 +106,23 @@ class Call(NamedTuple):
     def dtype(name: str) -> Any:
         """The dtype of a name."""
         return _DTYPES[name]
+
+
+def input_kinds(function: Function) -> list[tuple[str, str]]:
+    """The name and the kind of the argument that each input of a call belongs to."""
+    arguments = [(name, kind) for _, name, kind in ARGUMENTS[function.name]]
+    for k, (name, kind) in enumerate(arguments):
+        if kind in ("Tensors", "Indices"):
+            # There is at most one list.
+            count = function.inputs - len(arguments) + 1
+            items = [(f"{name}[{item}]", kind) for item in range(count)]
+            return [*arguments[:k], *items, *arguments[k + 1 :]]
+    return arguments
+
+
+def _argument(function: Function, position: int) -> str:
+    names = [name for name, _ in input_kinds(function)]
+    return names[position] if position < len(names) else f"input {position}"
 
 
 class OpenSizeError(Exception):

@@ -10,7 +10,10 @@ import jax
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
+from inlay.errors import InlayTypeError
+from inlay.jax.arrays import canonical
 from inlay.jax.functions import Call
+from inlay.jax.mesh import abstract, aligned
 from inlay.jax.registration import TARGET
 
 __all__ = ["batched", "compiled", "function_p"]
@@ -24,20 +27,25 @@ def compiled(call: Call) -> Callable[..., list[Any]]:
     """Returns a compiled function of the inputs, which tracers may be."""
 
     def run(*inputs: Any) -> list[Any]:
-        return function_p.bind(*inputs, call=call)  # type: ignore[no-any-return]
+        results = function_p.bind(*aligned(inputs), call=call)
+        # Sums of integers have 64 bits, which JAX has only if it is told to.
+        return [result.astype(canonical(result.dtype)) for result in results]
 
     run.__name__ = run.__qualname__ = f"inlay_{call.function.name}"
-    return jax.jit(run)
+    ready: Callable[..., list[Any]] = jax.jit(run)
+    return ready
 
 
-@function_p.def_impl
 def _run(*inputs: Any, call: Call) -> list[Any]:
     return compiled(call)(*inputs)
 
 
-@function_p.def_abstract_eval
 def _infer(*inputs: Any, call: Call) -> list[Any]:
-    return [jax.core.ShapedArray(shape, Call.dtype(dtype)) for dtype, shape in call.infer(inputs)]
+    return [abstract(shape, Call.dtype(dtype), inputs) for dtype, shape in call.infer(inputs)]
+
+
+function_p.def_impl(_run)
+function_p.def_abstract_eval(_infer)
 
 
 def _lower(context: Any, *inputs: Any, call: Call) -> Any:
@@ -53,7 +61,7 @@ def _lower(context: Any, *inputs: Any, call: Call) -> Any:
 
 def _refuse(context: Any, *_inputs: Any, call: Call) -> Any:
     platforms = ", ".join(context.module_context.platforms)
-    raise NotImplementedError(
+    raise InlayTypeError(
         f"{call.function.name}: the computation is compiled for {platforms}, expected the CPU: "
         "copy the arrays with jax.device_put(x, jax.devices('cpu')[0]), or use "
         "jax.default_device(jax.devices('cpu')[0])"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jax
 
-from inlay._inlay import xla_handler, xla_version
+from inlay._inlay import _xla_handler, _xla_version
 
 __all__ = ["TARGET", "register"]
 
@@ -21,7 +21,7 @@ def register() -> None:
     if found is not None:
         check_version(found)
     try:
-        jax.ffi.register_ffi_target(TARGET, xla_handler(), platform="cpu", api_version=1)
+        jax.ffi.register_ffi_target(TARGET, _xla_handler(), platform="cpu", api_version=1)
     except Exception as error:
         text = f"inlay.jax: jaxlib {jax.lib.__version__} does not take Inlay's handler: {error}"
         raise ImportError(text) from error
@@ -29,7 +29,7 @@ def register() -> None:
 
 def check_version(found: tuple[int, int]) -> None:
     """Raises an `ImportError` unless an interface of this version has the one that Inlay uses."""
-    major, minor = xla_version()
+    major, minor = _xla_version()
     if found[0] == major and found[1] >= minor:
         return
     advice = "update Inlay" if found[0] > major else "update jaxlib"

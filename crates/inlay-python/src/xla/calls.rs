@@ -100,7 +100,9 @@ mod tests {
 
     #[test]
     fn bad_lines_are_refused() {
-        for line in ["", "0", "0:float32", "x:float32:1", "0:float33:1", "0:float32:-1", "0:bool:9,x"] {
+        for line in
+            ["", "0", "0:float32", "x:float32:1", "0:float33:1", "0:float32:-1", "0:bool:9,x"]
+        {
             assert!(stand_in(line).is_none(), "{line}");
         }
     }

@@ -13,17 +13,17 @@ use pyo3::types::PyCapsule;
 
 /// Returns the handler as a capsule, which `jax.ffi.register_ffi_target` takes.
 #[pyfunction]
-fn xla_handler(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+fn _xla_handler(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     handler::capsule(py)
 }
 
 /// Returns the version of XLA's interface that the handler uses: major and minor.
 #[pyfunction]
-fn xla_version() -> (i32, i32) {
+fn _xla_version() -> (i32, i32) {
     abi::VERSION
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(xla_handler, module)?)?;
-    module.add_function(wrap_pyfunction!(xla_version, module)?)
+    module.add_function(wrap_pyfunction!(_xla_handler, module)?)?;
+    module.add_function(wrap_pyfunction!(_xla_version, module)?)
 }

@@ -55,7 +55,9 @@ def test_a_write_in_place_is_refused(op: Any) -> None:
 
 
 REPRESENTATIVE = {case.op: case for case in CASES if case.expect is not None and not case.dtype}
-REPRESENTATIVE |= {case.op: case for case in CASES if case.expect is not None and case.dtype == "float32"}
+REPRESENTATIVE |= {
+    case.op: case for case in CASES if case.expect is not None and case.dtype == "float32"
+}
 
 
 @pytest.mark.parametrize("case", REPRESENTATIVE.values(), ids=lambda case: case.op)

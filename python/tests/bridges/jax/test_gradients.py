@@ -41,7 +41,9 @@ def test_third_order() -> None:
         return (y**2).sum()
 
     def theirs(x: Any) -> Any:
-        y = x.at[jnp.asarray([0, 2])].multiply(jnp.stack([x[0] * x[1] * 1.5 * 2.5, x[2] * 0.5]))
+        y = x.at[jnp.asarray([0, 2])].multiply(
+            jnp.stack([x[0] * x[1] * 1.5 * 2.5, x[2] * 0.5]), unique_indices=True
+        )
         return (y**2).sum()
 
     for k in range(3):
@@ -65,7 +67,7 @@ def test_a_complex_gradient_is_that_of_jax() -> None:
         return jnp.abs(y).sum()
 
     def theirs(x: Any, u: Any) -> Any:
-        return jnp.abs(x.at[index].multiply(u)).sum()
+        return jnp.abs(x.at[index].multiply(u, unique_indices=True)).sum()
 
     for found, expected in zip(
         jax.grad(ours, (0, 1))(x, u), jax.grad(theirs, (0, 1))(x, u), strict=True
@@ -122,10 +124,9 @@ def test_integers_have_no_gradient() -> None:
 def test_a_backward_pass_keeps_only_what_it_reads() -> None:
     """The gradient of an overwriting scatter reads the index, neither the base nor the updates."""
     x, u, index = jnp.ones((100, 100)), jnp.ones((2, 100)), jnp.asarray([3, 5])
-    saved = jax.ad_checkpoint.saved_residuals if hasattr(jax.ad_checkpoint, "saved_residuals") else None
     _, pull = jax.vjp(lambda x, u: inlay.scatter(x, index, u), x, u)
     kept = [leaf for leaf in jax.tree.leaves(pull) if hasattr(leaf, "shape")]
-    assert sum(leaf.size for leaf in kept) <= index.size, saved
+    assert sum(leaf.size for leaf in kept) <= index.size
     _, pull = jax.vjp(lambda x, u: inlay.multiply(x, u), x, x)
     kept = [leaf for leaf in jax.tree.leaves(pull) if hasattr(leaf, "shape")]
     assert sum(leaf.size for leaf in kept) == 2 * x.size
