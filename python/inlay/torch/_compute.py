@@ -27,25 +27,18 @@ def compute(function: Any, inputs: Sequence[Any]) -> list[Any]:
         for k in zeros:
             given[k] = given[k].clone()
         results = function.call(given)
-    return [_own(result, k, results, given) for k, result in enumerate(results)]
+    return [_own(result, results[:k]) for k, result in enumerate(results)]
 
 
 def _is_zero(item: Any) -> bool:
     return type(item) is not tuple and bool(item._is_zerotensor())
 
 
-def _own(result: Any, k: int, results: Sequence[Any], inputs: Sequence[Any]) -> Any:
+def _own(result: Any, others: Sequence[Any]) -> Any:
+    """Returns a result that shares no memory with others. Functions share none with their inputs."""
     if not isinstance(result, torch.Tensor):
         result = torch.from_dlpack(result)
-    if not result.numel():
-        return torch.empty(result.shape, dtype=result.dtype)  # with the strides that torch expects
     if not result.is_contiguous():
         return result.contiguous()
-    start, size = result.data_ptr(), result.nbytes
-    for other in (*inputs, *results[:k]):
-        if type(other) is not tuple:
-            storage = other.untyped_storage()
-            first = storage.data_ptr()
-            if start < first + storage.nbytes() and first < start + size:
-                return result.clone()
-    return result
+    start = result.data_ptr()
+    return result.clone() if any(other.data_ptr() == start for other in others) else result
