@@ -35,7 +35,7 @@ def _is_zero(item: Any) -> bool:
 
 
 def _own(result: Any, others: Sequence[Any]) -> Any:
-    """Returns a result that shares no memory with others. Functions share none with their inputs."""
+    """Returns a result that shares no memory with others. Functions share none with inputs."""
     if not isinstance(result, torch.Tensor):
         result = torch.from_dlpack(result)
     if not result.is_contiguous():
