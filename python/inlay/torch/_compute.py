@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,18 +21,19 @@ def compute(function: Any, inputs: Sequence[Any]) -> list[Any]:
     try:
         results = function.call(given)
     except Exception:
-        # Forward-mode gradients have tensors of zeros that have no memory.
-        zeros = [k for k, item in enumerate(given) if _is_zero(item)]
-        if not zeros:
+        readable = [item if type(item) is tuple else _readable(item) for item in given]
+        if all(map(operator.is_, readable, given)):
             raise
-        for k in zeros:
-            given[k] = given[k].clone()
-        results = function.call(given)
+        results = function.call(readable)
     return [_own(result, results[:k]) for k, result in enumerate(results)]
 
 
-def _is_zero(item: Any) -> bool:
-    return type(item) is not tuple and bool(item._is_zerotensor())
+def _readable(tensor: Any) -> Any:
+    """Returns a tensor with memory for one that hides it, if there is such."""
+    # A pullback of torch.func.vjp gets tensors of a transform that has ended.
+    tensor = torch._C._functorch.unwrap_if_dead(tensor)
+    # Forward-mode gradients have tensors of zeros that have no memory.
+    return tensor.clone() if tensor._is_zerotensor() else tensor
 
 
 def _own(result: Any, others: Sequence[Any]) -> Any:
