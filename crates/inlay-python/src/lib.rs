@@ -16,6 +16,7 @@ mod numpy;
 mod ops;
 mod runtime;
 mod tensor;
+mod xla;
 
 use pyo3::prelude::*;
 
@@ -33,6 +34,7 @@ fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
     runtime::register(module)?;
     device::register(module)?;
     graph::register(module)?;
+    xla::register(module)?;
     // This call replaces the `__all__` that PyO3 filled with all names.
     ops::register(module)
 }

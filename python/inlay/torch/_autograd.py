@@ -8,6 +8,9 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from ._batched import is_batched, run_batched
+from ._checks import is_plain
+from ._compute import compute
 from ._dtypes import DTYPES, NAMES
 
 _C = torch._C
@@ -34,6 +37,19 @@ def spec(tensor: Any) -> tuple[str, list[int | None]]:
     return (dtype if type(dtype) is str else NAMES[dtype]), sizes
 
 
+def needs(function: Any, tensors: Sequence[Any]) -> Sequence[int]:
+    """Returns what a Function uses of each tensor: 0 nothing, 1 its shape, 2 its elements."""
+    specs = [spec(tensor) for tensor in tensors]
+    try:
+        found: Sequence[int] = function.needs(specs)
+    except Exception:
+        if None not in [size for _, sizes in specs for size in sizes]:
+            raise
+        # A rule depends on sizes that are symbolic. Torch guards them when they become numbers.
+        found = function.needs([(dtype, [int(size) for size in t.shape]) for (dtype, _), t in zip(specs, tensors, strict=True)])
+    return found
+
+
 class Derived:
     """A Function, called through the operation `inlay::function` if something is tracing."""
 
@@ -51,8 +67,6 @@ class Derived:
 
 def _run(call: Any, tensors: Sequence[Any]) -> list[Any]:
     """Computes a Function below autograd."""
-    from ._checks import is_plain, resolved
-
     direct = not _C._len_torch_dispatch_stack()
     items: list[Any] = []
     for tensor in tensors:
@@ -62,8 +76,12 @@ def _run(call: Any, tensors: Sequence[Any]) -> list[Any]:
             direct = direct and is_plain(tensor)
             items.append(tensor)
     if direct:
-        outputs: list[Any] = call.function.call([resolved(t) if type(t) is not tuple else t for t in items])
-        return outputs
+        try:
+            return compute(call.function, items)
+        except Exception:
+            if not any(isinstance(item, torch.Tensor) and is_batched(item) for item in items):
+                raise
+            return run_batched(call.function, items)
     with _C._AutoDispatchBelowAutograd():
         redispatched: list[Any] = call.redispatch(tensors)
         return redispatched
@@ -164,8 +182,7 @@ def needs_old_value(function: Any, tensors: Sequence[Any]) -> bool:
     if wanted is None:
         return False
     # An in-place write does not change dtype and shape.
-    specs = [spec(t) for t in (*tensors, tensors[0], tensors[0])]
-    return bool(function.vjp(wanted).needs(specs)[0] == 2)
+    return needs(function.vjp(wanted), (*tensors, tensors[0], tensors[0]))[0] == 2
 
 
 def _wanted(function: Any, required: Sequence[bool]) -> tuple[bool, ...] | None:
@@ -188,8 +205,8 @@ def _save(ctx: Any, function: Any, required: Any, inputs: Any, outputs: Any) -> 
     keep: Sequence[int] = (2 if forward else 0,) * len(everything)
     if ctx.wanted is not None:
         ctx.vjp = function.vjp(ctx.wanted)
-        needs = ctx.vjp.needs([spec(t) for t in (*everything, *outputs)])
-        keep = [max(a, b) for a, b in zip(keep, needs, strict=False)]
+        used = needs(ctx.vjp, (*everything, *outputs))
+        keep = [max(a, b) for a, b in zip(keep, used, strict=False)]
     saved, ctx.kept = [], []
     for tensor, need in zip(everything, keep, strict=True):
         if need == 2 and type(tensor) is not Missing:

@@ -15,6 +15,7 @@ from inlay._bridge import bind
 from . import _library
 from ._autograd import ApplyInPlace, Derived, apply, needs_old_value
 from ._checks import check_writable, explain, is_plain, modes_active, resolved
+from ._compute import compute
 from ._dtypes import name_of
 
 _C = torch._C
@@ -39,7 +40,9 @@ class Torch:
     @staticmethod
     def adopt(tensor: Any) -> Any:
         """Returns a torch tensor over the memory of an Inlay tensor."""
-        return torch.from_dlpack(tensor)
+        adopted = torch.from_dlpack(tensor)
+        fake = _C._get_dispatch_mode(_C._TorchDispatchModeKey.FAKE)
+        return adopted if fake is None else fake.from_tensor(adopted)
 
 
 _TORCH = Torch()
@@ -90,7 +93,7 @@ def _needs_gradient(tensors: Sequence[Any]) -> bool:
 def _compute(function: Any, operation: Any, tensors: Sequence[Any]) -> Any:
     if _needs_gradient(tensors) or forward_ad._current_level >= 0:
         return apply(Derived(function), tensors)[0]
-    return function.call([resolved(tensor) for tensor in tensors])[0]
+    return compute(function, tensors)[0]
 
 
 def _write(function: Any, operation: Any, tensors: Sequence[Any]) -> Any:

@@ -109,9 +109,7 @@ def _problem(tensor: Any) -> str | None:
         )
     if torch._is_functional_tensor(tensor):
         return "a functional tensor can't be read outside of its torch.func.functionalize"
-    if not is_plain(tensor):
-        return f"{type(tensor).__name__} has no elements that can be read here"
-    if tensor.numel() and not _has_storage(tensor):
+    if is_plain(tensor) and tensor.numel() and not _has_storage(tensor):
         return "the tensor's storage is smaller than its shape; it was resized or freed"
     return None
 

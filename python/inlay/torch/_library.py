@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
 from inlay._inlay import Function, operations
 
 from ._autograd import Derived, apply, needs_old_value
 from ._checks import explain, resolved
+from ._compute import compute
 from ._fake import infer
 from ._schema import Layout, schema
 
@@ -50,15 +52,13 @@ class Named:
         return [self.overload(*args, **keywords)]
 
 
-def compute(function: Any, tensors: Sequence[Any]) -> list[Any]:
-    """Calls a Function on CPU tensors."""
-    inputs = [resolved(tensor) for tensor in tensors]
+def _explained(name: str, run: Callable[[], Any], inputs: Sequence[Any]) -> Any:
+    """Runs a kernel. An error says what is wrong with an input that can't be read."""
     try:
-        outputs: list[Any] = function.call(inputs)
+        return run()
     except Exception:
-        explain(function.name, inputs)
+        explain(name, inputs)
         raise
-    return outputs
 
 
 def _kernel(key: str, name: str, keyset: bool = False) -> Callable[[Any], Any]:
@@ -80,6 +80,21 @@ def _below(overload: Any, keys: Any, args: Any, keywords: Any) -> Any:
         return overload.redispatch(keys & _C._after_autograd_keyset, *args, **keywords)
 
 
+def _functionalizes() -> bool:
+    """Whether the innermost transform is `torch.func.functionalize`, which is not one of autograd."""
+    return bool(_C._functorch.peek_interpreter_stack().key() == TransformType.Functionalize)
+
+
+def _functionalized(overload: Any, args: Any, keywords: Any) -> Any:
+    from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
+    from torch._subclasses.functional_tensor import FunctorchFunctionalizeAPI
+
+    context = FunctorchFunctionalizeAPI(retrieve_current_functorch_interpreter())
+    with context.redispatch_to_next():
+        outputs = overload(*context.unwrap_tensors(args), **context.unwrap_tensors(keywords))
+    return context.wrap_tensors(outputs)
+
+
 def _define(operation: Any) -> None:
     """Registers an operation."""
     name = operation.name
@@ -94,7 +109,7 @@ def _define(operation: Any) -> None:
     @_kernel("CompositeExplicitAutograd" if not layout.tensors else "CPU", name)
     def cpu(*args: Any, **keywords: Any) -> Any:
         call, tensors = parts(args, keywords)
-        return compute(call.function, tensors)[0]
+        return _explained(name, lambda: compute(call.function, tensors)[0], tensors)
 
     @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
     def fake(*args: Any, **keywords: Any) -> Any:
@@ -113,6 +128,8 @@ def _define(operation: Any) -> None:
 
     @_kernel(_TRANSFORM, name)
     def transform(*args: Any, **keywords: Any) -> Any:
+        if _functionalizes():
+            return _functionalized(overload, args, keywords)
         call, tensors = parts(args, keywords)
         return apply(call, tensors)[0]
 
@@ -130,11 +147,8 @@ def _define_in_place(operation: Any) -> None:
         objects = layout.objects(args, keywords)
         target, *others = layout.split(objects)
         inputs = [target, *(resolved(tensor) for tensor in others)]
-        try:
-            Function(operation.name, tuple(objects)).write(inputs)
-        except Exception:
-            explain(name, inputs)
-            raise
+        function = Function(operation.name, tuple(objects))
+        _explained(name, lambda: function.write(inputs), inputs)
 
     @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
     def fake(*args: Any, **keywords: Any) -> None:
@@ -169,7 +183,8 @@ def _define_function() -> None:
 
     @_kernel("CPU", "function")
     def cpu(text: str, inputs: Any) -> Any:
-        return compute(Function.parse(text), inputs)
+        function = Function.parse(text)
+        return _explained(function.name, lambda: compute(function, inputs), inputs)
 
     @torch.library.register_fake("inlay::function", lib=LIBRARY)
     def fake(text: str, inputs: Any) -> Any:
@@ -183,6 +198,8 @@ def _define_function() -> None:
 
     @_kernel(_TRANSFORM, "function")
     def transform(text: str, inputs: Any) -> Any:
+        if _functionalizes():
+            return _functionalized(torch.ops.inlay.function.default, (text, inputs), {})
         return apply(Derived(Function.parse(text)), inputs)
 
 

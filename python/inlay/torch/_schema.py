@@ -57,7 +57,7 @@ def _declared(argument: Any, written: bool) -> str:
     if argument.required:
         return f"{kind} {argument.name}"
     default = argument.default
-    if default is None or argument.kind == "DType":
+    if default is None or argument.kind in _LEFT_OUT:
         return f"{kind}? {argument.name}=None"
     return f"{kind} {argument.name}={_literal(default)}"
 
@@ -97,7 +97,7 @@ class Layout:
         """Returns Inlay's arguments, one for each declared one."""
         result: list[Any] = [None] * self.count
         for k, field in enumerate(self.fields):
-            value = args[k] if k < len(args) else keywords.get(field.name, field.default)
+            value = args[k] if k < len(args) else keywords.get(field.name)
             if value is not None and field.kind in _READ:
                 value = _READ[field.kind](value)
             result[field.place] = value
@@ -137,7 +137,7 @@ def arguments(
     for field in fields:
         value = objects[field.place]
         if value is None:
-            value = None if field.kind == "DType" else field.default
+            value = None if field.kind in _LEFT_OUT else field.default
         elif field.kind == "BoundList":
             value = _bounds(field.name, value, steps)
         elif field.kind in _LISTED:
@@ -183,5 +183,17 @@ def _no_device(value: Any) -> Any:
         raise ValueError(f"inlay: device={value} is not supported; results are CPU tensors")
 
 
+def _one(value: Any) -> Any:
+    """Returns a single bound as a number, so that it goes with a single axis."""
+    return value[0] if len(value) == 1 else value
+
+
+# Kinds whose default a schema can't say. None stands for it.
+_LEFT_OUT = ("DType", "AxisList", "BoundList")
 _LISTED = ("AxisList", "Axes", "Ints", "Sizes")
-_READ: dict[str, Callable[[Any], Any]] = {"DType": _name, "Device": _no_device}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "DType": _name,
+    "Device": _no_device,
+    "AxisList": _one,
+    "BoundList": _one,
+}
