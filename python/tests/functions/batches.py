@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 import inlay
@@ -68,11 +65,3 @@ def looped(
         ]
         results.append([one.numpy() for one in function.call(given)])
     return [np.stack(list(column)) for column in zip(*results, strict=True)]
-
-
-def outcome(work: Callable[[], Any]) -> Any:
-    """What a call returns, or the exception that it raises."""
-    try:
-        return work()
-    except (inlay.InlayError, ValueError) as error:
-        return error

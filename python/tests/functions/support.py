@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -81,12 +81,32 @@ def operate(case: Case, tensors: list[inlay.Tensor]) -> inlay.Tensor:
     return getattr(inlay, case.op)(**given)
 
 
+def derived(function: Function) -> list[Function]:
+    """Derivatives and batches of a function, of depth 1 and 2."""
+    if function.inputs == 0:
+        return []
+    batch = [None] * function.inputs
+    batch[-1] = 2
+    made = [function.vmap([0] * function.inputs), function.vmap(batch)]
+    if any(function.differentiable):
+        made.append(function.vjp(function.differentiable))
+    return [*made, *(one.vmap([1] * one.inputs) for one in made)]
+
+
 def specs_of(tensors: Iterable[Any]) -> list[tuple[str, list[int | None]]]:
     return [(str(tensor.dtype), list(tensor.shape)) for tensor in tensors]
 
 
 def arrays_of(tensors: Iterable[Any]) -> list[np.ndarray]:
     return [tensor.numpy() for tensor in tensors]
+
+
+def outcome(work: Callable[[], Any]) -> Any:
+    """What a call returns, or the exception that it raises."""
+    try:
+        return work()
+    except (inlay.InlayError, ValueError, TypeError) as error:
+        return error
 
 
 def random_like(tensor: Any, seed: object) -> inlay.Tensor:

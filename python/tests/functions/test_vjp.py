@@ -12,7 +12,16 @@ from cases import OPERATIONS, Case, assert_same
 import inlay
 from inlay._inlay import Function
 
-from .support import FLOATS, assert_close, bound, for_each, of_dtypes, operate, random_like, specs_of
+from .support import (
+    FLOATS,
+    assert_close,
+    bound,
+    for_each,
+    of_dtypes,
+    operate,
+    random_like,
+    specs_of,
+)
 
 Tensors = list[inlay.Tensor]
 
@@ -123,7 +132,7 @@ def test_second_order(case: Case) -> None:
 
         leaves = leaves_of([*tensors, seed], [*may, True])
         first = grads(
-            [operate(case, leaves[:-1])], picked(leaves, wanted + (False,)), [leaves[-1]],
+            [operate(case, leaves[:-1])], picked(leaves, (*wanted, False)), [leaves[-1]],
             create_graph=True,
         )  # fmt: skip
         expected = grads(first, picked(leaves, [*may, True]), weights)

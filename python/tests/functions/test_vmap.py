@@ -11,14 +11,20 @@ from cases import OPERATIONS, Case
 import inlay
 from inlay._inlay import Function
 
-from .batches import Axes, items_of, looped, outcome, stacked, varied, ways
-from .support import assert_close, bound, for_each, objects_of, of_dtypes, random_like
+from .batches import Axes, items_of, looped, stacked, varied, ways
+from .support import (
+    assert_close,
+    bound,
+    for_each,
+    objects_of,
+    of_dtypes,
+    outcome,
+    random_like,
+)
 from .test_vjp import picked, trainable
 
 CASES = [
-    case
-    for case in of_dtypes("float64", "complex128", "bfloat16", "int64", "bool")
-    if case.tensors
+    case for case in of_dtypes("float64", "complex128", "bfloat16", "int64", "bool") if case.tensors
 ]
 ONES = [case for case in CASES if case.dtype in ("", "float64")]
 
