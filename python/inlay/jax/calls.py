@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -23,11 +23,21 @@ __all__ = ["call", "run"]
 _JAX = JaxArrays()
 _OPERATIONS = {operation.name: operation for operation in operations()}
 _KINDS = {op.name: [argument.kind for argument in op.arguments] for op in operations()}
+# The places of the tensors in calls without lists.
+_PLACES = {
+    name: [place for place, _, _ in arguments]
+    for name, arguments in _bridge.ARGUMENTS.items()
+    if not {"Tensors", "Indices"} & {kind for _, _, kind in arguments}
+}
+_ARRAY = type(jax.numpy.zeros(()))
 # The operations that check elements, so that a call may fail after it was dispatched.
 _CHECKING = {name for name, kinds in _KINDS.items() if {"Index", "Indices", "Mask"} & {*kinds}}
 _WITH_DTYPE = {name: kinds.index("DType") for name, kinds in _KINDS.items() if "DType" in kinds}
 # The texts of functions whose results may have sizes that depend on a mask.
 _open: set[str] = set()
+# The compiled functions by text, which are found sooner than in the cache of `compiled`.
+_ready: dict[str, Callable[..., list[Any]]] = {}
+_KEPT = 4096
 
 
 def call(name: str, in_place: bool, objects: tuple[Any, ...]) -> Any:
@@ -52,7 +62,12 @@ def call(name: str, in_place: bool, objects: tuple[Any, ...]) -> Any:
 
 
 def _call(operation: Operation, objects: tuple[Any, ...]) -> Any:
-    function, tensors = _bridge.bind(operation.name, objects, _JAX)
+    name = operation.name
+    places = _PLACES.get(name)
+    # Most calls have nothing to convert.
+    if places is not None and all(type(objects[place]) is _ARRAY for place in places):
+        return run(Function(name, objects), [objects[place] for place in places])[0]
+    function, tensors = _bridge.bind(name, objects, _JAX)
     return run(function, tensors)[0]
 
 
@@ -63,13 +78,19 @@ def run(function: Function, tensors: Sequence[Any]) -> list[Any]:
     is traced.
     """
     text = function.text
-    this = Call(text)
+    ready = _ready.get(text)
+    if ready is None:
+        if len(_ready) >= _KEPT:
+            _ready.clear()
+        ready = _ready[text] = compiled(Call(text))
     try:
         if text in _open:
-            this = _sized(function, tensors)
-        results = compiled(this)(*tensors)
-        if function.name in _CHECKING and not isinstance(results[0], jax.core.Tracer):
-            results[0].block_until_ready()
+            ready = compiled(_sized(function, tensors))
+        results = ready(*tensors)
+        if function.name in _CHECKING:
+            result = results[0]
+            if type(result) is _ARRAY:
+                result.block_until_ready()
     except OpenSizeError:
         _open.add(text)
         return run(function, tensors)

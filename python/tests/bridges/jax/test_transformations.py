@@ -31,6 +31,15 @@ def test_jit_gives_the_same() -> None:
     np.testing.assert_array_equal(jax.jit(add)(X, INDEX, U), expected)
 
 
+def test_without_jit() -> None:
+    with jax.disable_jit():
+        found = add(jnp.asarray(X), INDEX, U)
+        gradient = jax.grad(lambda x: (add(x, INDEX, U) ** 2).sum())(X)
+    expected = jax_add(jnp.asarray(X), INDEX, U)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(gradient, 2 * expected)
+
+
 def test_a_chain_is_compiled_into_one_program() -> None:
     def chain(x: Any) -> Any:
         y = add(x, INDEX, U)
