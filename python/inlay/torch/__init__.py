@@ -11,6 +11,7 @@ tensor([0., 1., 0.])
 """
 
 from ._call import call as call
+from ._recorded import record as record
 from ._methods import install, uninstall
 
 __all__ = ["install", "uninstall"]

@@ -107,13 +107,7 @@ impl Foreign {
             true => tensor.copy().map_err(|error| raise(py, &error))?,
             false => tensor,
         };
-        let (module, name) = match self {
-            Foreign::Torch => ("torch", "Tensor"),
-            Foreign::Paddle => ("paddle", "Tensor"),
-            Foreign::Jax => ("jax", "Array"),
-        };
-        let class = py.import(module)?.getattr(name)?.cast_into::<PyType>()?;
-        if let Some(table) = Table::of_class(&class) {
+        if let Some(table) = self.table(py) {
             return table.export(py, op, tensor);
         }
         let module = match self {
@@ -125,6 +119,21 @@ impl Foreign {
         py.import(module)?.call_method1(intern!(py, "from_dlpack"), (tensor,))
     }
 
+    /// The exchange table of the library, if it has one.
+    pub(crate) fn table(self, py: Python<'_>) -> Option<&'static Table> {
+        static TABLES: [PyOnceLock<Option<&'static Table>>; 3] = [const { PyOnceLock::new() }; 3];
+        let (module, name) = match self {
+            Foreign::Torch => ("torch", "Tensor"),
+            Foreign::Paddle => ("paddle", "Tensor"),
+            Foreign::Jax => ("jax", "Array"),
+        };
+        let find = || {
+            let class = py.import(module).and_then(|module| module.getattr(name)).ok()?;
+            Table::of_class(class.cast::<PyType>().ok()?)
+        };
+        *TABLES[self as usize].get_or_init(py, find)
+    }
+
     /// The call that converts an argument to this library, for messages.
     pub(crate) fn conversion(self, arg: &str) -> String {
         match self {
@@ -132,6 +141,21 @@ impl Foreign {
             Foreign::Paddle => format!("paddle.from_dlpack({arg})"),
             Foreign::Jax => format!("jax.numpy.from_dlpack({arg})"),
         }
+    }
+
+    /// Calls the function of the bridge that records a call for gradients, if it has one for plain
+    /// tensors. It takes a `Function` and its tensors.
+    pub(crate) fn record<'py>(
+        self,
+        py: Python<'py>,
+        arguments: Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static RECORDS: [PyOnceLock<Py<PyAny>>; 3] = [const { PyOnceLock::new() }; 3];
+        let record = RECORDS[self as usize].get_or_try_init(py, || {
+            let module = py.import(format!("inlay.{}", self.name()))?;
+            module.getattr(intern!(py, "record")).map(Bound::unbind)
+        })?;
+        record.bind(py).call1(arguments)
     }
 
     /// Calls the bridge of this library.

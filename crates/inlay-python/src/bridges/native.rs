@@ -2,11 +2,11 @@
 //! the call, and the tensors are plain elements in the memory of the CPU. Such a call takes the same
 //! path as one on NumPy arrays, without Python code. All others go to the bridge.
 
-use inlay::Tensor;
+use inlay::{DType, Tensor};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyTuple, PyType};
-use pyo3::{Borrowed, intern};
 
 use super::Foreign;
 use crate::dlpack::{Purpose, Table};
@@ -14,6 +14,8 @@ use crate::dlpack::{Purpose, Table};
 /// What tells whether a call may take the short way.
 pub(crate) struct Native {
     table: &'static Table,
+    /// The classes of plain tensors and of parameters.
+    classes: [Py<PyType>; 2],
     library: Library,
 }
 
@@ -23,8 +25,6 @@ enum Library {
 }
 
 struct Torch {
-    tensor: Py<PyType>,
-    parameter: Py<PyType>,
     /// Functions that must return 0 or `False`: the number of active modes, and whether a function
     /// is traced.
     watchers: [Py<PyAny>; 3],
@@ -35,7 +35,6 @@ struct Torch {
 }
 
 struct Paddle {
-    tensor: Py<PyType>,
     /// Its attribute `_dygraph_tracer_` is `None` while a static graph is built.
     global_var: Py<PyAny>,
     has_grad: Py<PyAny>,
@@ -71,8 +70,6 @@ impl Native {
             return Ok(None);
         }
         let library = Library::Torch(Torch {
-            tensor: tensor.unbind(),
-            parameter: parameter.unbind(),
             watchers: [
                 get("_len_torch_dispatch_stack")?,
                 get("_len_torch_function_stack")?,
@@ -83,7 +80,8 @@ impl Native {
             interpreter: c.getattr("_functorch")?.getattr("peek_interpreter_stack")?.unbind(),
             increment_version: get("_increment_version")?,
         });
-        Ok(Some(Native { table, library }))
+        let classes = [tensor.unbind(), parameter.unbind()];
+        Ok(Some(Native { table, classes, library }))
     }
 
     fn paddle(py: Python<'_>) -> PyResult<Option<Native>> {
@@ -91,52 +89,57 @@ impl Native {
         let tensor = paddle.getattr("Tensor")?.cast_into::<PyType>()?;
         let Some(table) = Table::of_class(&tensor) else { return Ok(None) };
         let base = paddle.getattr("base")?;
+        let framework = base.getattr("framework")?;
+        let parameter = framework.getattr("EagerParamBase")?.cast_into::<PyType>()?;
         let library = Library::Paddle(Paddle {
-            tensor: tensor.unbind(),
-            global_var: base.getattr("framework")?.getattr("global_var")?.unbind(),
+            global_var: framework.getattr("global_var")?.unbind(),
             has_grad: base.getattr("core")?.getattr("_has_grad")?.unbind(),
         });
-        Ok(Some(Native { table, library }))
+        let classes = [tensor.unbind(), parameter.unbind()];
+        Ok(Some(Native { table, classes, library }))
     }
 
-    /// The short way for a call with these tensors of the library, unless something watches the
-    /// call or a gradient is needed. `target` is the tensor that is written in place.
-    pub(crate) fn suits<'a, 'py: 'a>(
-        py: Python<'py>,
+    /// The short way for a call on tensors of the library, unless something watches the call.
+    /// `target` is the tensor that is written in place.
+    pub(crate) fn suits(
+        py: Python<'_>,
         library: Foreign,
-        target: Option<&Bound<'py, PyAny>>,
-        mut tensors: impl Iterator<Item = Borrowed<'a, 'py, PyAny>>,
+        target: Option<&Bound<'_, PyAny>>,
     ) -> Option<&'static Native> {
         let native = Native::of(py, library)?;
-        let table = native.table;
         // An exception counts as a reason for the long way, which raises it again.
         let suits = match &native.library {
             Library::Torch(torch) => {
-                let plain = |object: &Borrowed<'_, '_, PyAny>| {
-                    let class = object.get_type_ptr().cast();
-                    class == torch.tensor.as_ptr() || class == torch.parameter.as_ptr()
-                };
-                let needs = |object: &Borrowed<'_, '_, PyAny>| table.requires_gradient(object);
-                let mut gradient = false;
-                let all = tensors.all(|object| {
-                    gradient = gradient || needs(&object);
-                    plain(&object)
-                });
-                all && torch.is_unwatched(py)
-                    && !(gradient && torch.is_recording(py))
-                    && target.is_none_or(|target| torch.may_write(target, table))
+                torch.is_unwatched(py)
+                    && target.is_none_or(|target| torch.may_write(target, native.table))
             }
             Library::Paddle(paddle) => {
-                let mut gradient = false;
-                let all = tensors.all(|object| {
-                    gradient = gradient || table.requires_gradient(&object);
-                    object.is_instance(paddle.tensor.bind(py)).unwrap_or(false)
-                });
-                all && paddle.is_dynamic(py)
-                    && !(gradient && (target.is_some() || paddle.is_recording(py)))
+                paddle.is_dynamic(py)
+                    && target.is_none_or(|target| !native.table.requires_gradient(target))
             }
         };
         suits.then_some(native)
+    }
+
+    /// Whether an object is of a class of the library itself. A class that is derived from it may
+    /// change what a call does.
+    #[inline]
+    pub(crate) fn takes(&self, object: &Bound<'_, PyAny>) -> bool {
+        let class = object.get_type_ptr().cast();
+        self.classes.iter().any(|known| known.as_ptr() == class)
+    }
+
+    /// Whether the library would record a call with this tensor for a gradient.
+    #[inline]
+    pub(crate) fn records(&self, object: &Bound<'_, PyAny>, dtype: DType) -> bool {
+        if !dtype.is_differentiable() || !self.table.requires_gradient(object) {
+            return false;
+        }
+        let py = object.py();
+        match &self.library {
+            Library::Torch(torch) => torch.is_recording(py),
+            Library::Paddle(paddle) => paddle.is_recording(py),
+        }
     }
 
     /// Returns a tensor over the memory of an object, or `None` if it is anything but plain elements

@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use smallvec::SmallVec;
 
+use super::Object;
 use super::entry::Entry;
-use super::{Object, foreign};
+use super::foreign::{self, Found, Way};
 use crate::bridges::Native;
 use crate::convert::{Arg, Call};
 use crate::{device, dtype};
@@ -89,14 +90,14 @@ impl Drop for Values<'_> {
 
 /// Converts the objects of a call into `values`. Arrays are converted last, because the conversion
 /// of attributes may run arbitrary Python code, which could free the memory of an array. Tensors of
-/// another library are taken on its short way `native`; returns false if that is not possible.
+/// another library are taken on its short way `native`, if that is possible.
 pub(super) fn convert<'a, 'py>(
     call: &mut Call<'py>,
     entry: &Entry,
     objects: &'a Objects<'_, 'py>,
-    native: Option<&'static Native>,
+    native: Option<(&'static Native, Found)>,
     values: &mut Values<'a>,
-) -> PyResult<bool> {
+) -> PyResult<Way> {
     let arguments = entry.operation.arguments;
     let mut left = SmallVec::<[usize; MOST]>::new();
     for (k, (object, argument)) in objects.iter().zip(arguments).enumerate() {
@@ -147,10 +148,11 @@ pub(super) fn convert<'a, 'py>(
         values.made = values.made.map(|rows| rows.saturating_mul(rows));
     }
     entry.advise(call.py(), objects)?;
-    if let Some(native) = native
-        && !foreign::tensors(native, entry, objects, &mut left, values)?
-    {
-        return Ok(false);
+    if let Some(native) = native {
+        let way = foreign::tensors(native, entry, objects, &mut left, values);
+        if way != Way::Short {
+            return Ok(way);
+        }
     }
     for k in left {
         let is_target = entry.in_place && k == 0;
@@ -170,7 +172,7 @@ pub(super) fn convert<'a, 'py>(
         Returns::View if native.is_none() => (values.largest, values.made) = (Some(0), None),
         _ => {}
     }
-    Ok(true)
+    Ok(Way::Short)
 }
 
 /// Converts tensor argument `k`, which is neither a `Tensor` nor a plain array: a list, a number, a

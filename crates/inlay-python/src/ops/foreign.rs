@@ -1,6 +1,6 @@
 //! Calls with tensors of PyTorch, Paddle or JAX.
 
-use inlay::{ArgumentKind, Tensor, Value};
+use inlay::{Argument, ArgumentKind, Tensor, Value};
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::arguments::{MOST, Objects, Values};
 use super::entry::Entry;
+use super::functions::PyFunction;
 use super::{Given, Object};
 use crate::bridges::{Foreign, Native};
 use crate::convert::{Arg, Call, KEEP_GIL};
@@ -17,16 +18,37 @@ use crate::tensor::PyTensor;
 
 /// The library of an object, if it can be one of the three.
 #[inline]
-pub(super) fn of(object: Object<'_, '_>) -> PyResult<Option<Foreign>> {
+fn of(object: Object<'_, '_>) -> PyResult<Option<Foreign>> {
     // The most common arguments are looked at first.
     if is_simple(object) { Ok(None) } else { Foreign::of(object) }
+}
+
+/// How a call on tensors of a library goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As a call on arrays.
+    Short,
+    /// A gradient is needed. All tensors are plain elements in memory.
+    Recorded,
+    /// Through the bridge, which handles everything.
+    Long,
+}
+
+/// The library of the tensors of a call.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    library: Foreign,
+    /// The first argument that belongs to it.
+    first: usize,
+    /// Bit `k` stands for argument `k`: it is a tensor of the library.
+    places: u32,
 }
 
 /// Returns the library to whose bridge a call goes: that of its tensors. Fails if they belong to
 /// two libraries. A call that writes into a tensor or array of another kind only reads them.
 #[inline]
-pub(super) fn library(entry: &Entry, objects: &Objects<'_, '_>) -> PyResult<Option<Foreign>> {
-    let mut found: Option<(Foreign, usize)> = None;
+pub(super) fn library(entry: &Entry, objects: &Objects<'_, '_>) -> PyResult<Option<Found>> {
+    let mut found = None;
     for (k, (object, argument)) in objects.iter().zip(entry.operation.arguments).enumerate() {
         let Some(object) = object.as_deref().filter(|_| argument.kind.has_tensors()) else {
             continue;
@@ -43,7 +65,7 @@ pub(super) fn library(entry: &Entry, objects: &Objects<'_, '_>) -> PyResult<Opti
             }
         }
     }
-    Ok(found.map(|(library, _)| library))
+    Ok(found)
 }
 
 /// Notes the library of argument `k`.
@@ -51,17 +73,16 @@ pub(super) fn library(entry: &Entry, objects: &Objects<'_, '_>) -> PyResult<Opti
 fn join(
     entry: &Entry,
     objects: &Objects<'_, '_>,
-    found: &mut Option<(Foreign, usize)>,
+    found: &mut Option<Found>,
     library: Option<Foreign>,
     k: usize,
 ) -> PyResult<()> {
-    match (*found, library) {
-        (None, Some(library)) => *found = Some((library, k)),
-        (Some((first, at)), Some(library)) if first != library => {
-            return Err(mixed(entry, objects, (at, first), (k, library)));
-        }
-        _ => {}
+    let Some(library) = library else { return Ok(()) };
+    let known = found.get_or_insert(Found { library, first: k, places: 0 });
+    if known.library != library {
+        return Err(mixed(entry, objects, (known.first, known.library), (k, library)));
     }
+    known.places |= 1 << k;
     Ok(())
 }
 
@@ -96,73 +117,69 @@ fn described(object: Object<'_, '_>, library: Foreign) -> String {
     }
 }
 
-/// The short way for a call on tensors of a library, if it may take that.
-pub(super) fn native<'py>(
-    py: Python<'py>,
-    library: Foreign,
+/// The short way for a call on tensors of a library, if it may take that. Lists of tensors take the
+/// long way.
+#[inline]
+pub(super) fn native(
+    py: Python<'_>,
+    found: Found,
     entry: &Entry,
-    objects: &Objects<'_, 'py>,
+    objects: &Objects<'_, '_>,
 ) -> Option<&'static Native> {
-    let arguments = entry.operation.arguments;
-    // Lists of tensors take the long way.
-    let has_list = arguments
-        .iter()
-        .any(|argument| matches!(argument.kind, ArgumentKind::Tensors | ArgumentKind::Indices));
-    if has_list {
+    let is_list = |argument: &Argument| {
+        matches!(argument.kind, ArgumentKind::Tensors | ArgumentKind::Indices)
+    };
+    if entry.operation.arguments.iter().any(is_list) {
         return None;
     }
-    let tensors = objects.iter().zip(arguments).filter_map(|(object, argument)| {
-        let object = (*object)?;
-        let foreign = argument.kind.is_tensor() && matches!(of(&object), Ok(Some(_)));
-        foreign.then_some(object)
-    });
     let target = objects.first().and_then(|target| target.as_deref()).filter(|_| entry.in_place);
-    Native::suits(py, library, target, tensors)
+    Native::suits(py, found.library, target)
 }
 
 /// Converts the tensors of a library among the arguments `left`, and removes them from that list.
-/// Returns false if one of them is anything but plain elements in memory.
+/// Returns how the call goes on.
 #[expect(unsafe_code, reason = "borrows memory that only the GIL protects")]
 pub(super) fn tensors<'a, 'py>(
-    native: &Native,
+    (native, found): (&Native, Found),
     entry: &Entry,
     objects: &'a Objects<'_, 'py>,
     left: &mut SmallVec<[usize; MOST]>,
     values: &mut Values<'a>,
-) -> PyResult<bool> {
-    let mut foreign = SmallVec::<[usize; MOST]>::new();
+) -> Way {
+    let arguments = entry.operation.arguments;
+    let is_foreign = |k: &usize| found.places >> k & 1 == 1;
     // Whether the conversion of the other arguments may run Python code.
-    let mut owning = false;
-    for &k in &*left {
-        let Some(object) = objects[k].as_deref() else { continue };
-        if of(object)?.is_some() {
-            foreign.push(k);
-        } else {
-            owning |= !is_simple(object);
-        }
-    }
-    left.retain(|k| !foreign.contains(k));
+    let simple = |k: &usize| objects[*k].as_deref().is_none_or(is_simple);
+    let mut records = false;
+    let mut owning = !left.iter().all(|k| is_foreign(k) || simple(k));
     loop {
-        let mut largest = 0;
-        for &k in &foreign {
-            let Some(object) = objects[k].as_deref() else { continue };
-            let is_target = entry.in_place && k == 0;
+        for k in left.iter().filter(|k| is_foreign(k)) {
+            let Some(object) = objects[*k].as_deref().filter(|object| native.takes(object)) else {
+                return Way::Long;
+            };
+            let is_target = entry.in_place && *k == 0;
             let purpose = if is_target { Purpose::Write } else { Purpose::Read };
             // SAFETY: a tensor that is not owning is used only until the call has run. Until then
-            // the GIL is held, since the tensors are small, and no Python code runs, since the other
-            // arguments are simple.
+            // the GIL is held, since the tensors are small, and no Python code runs: the classes of
+            // the objects are those of the library, and the other arguments are simple.
             let Some(tensor) = (unsafe { native.tensor(object, purpose, owning) }) else {
-                return Ok(false);
+                return Way::Long;
             };
-            largest = largest.max(tensor.numel());
+            let differentiates = entry.operation.gradients.contains(&arguments[*k].name);
+            records = records || differentiates && native.records(object, tensor.dtype());
             values.saw(&tensor);
-            values.set(k, Value::Tensor(Arg::Owned(tensor)));
+            values.set(*k, Value::Tensor(Arg::Owned(tensor)));
         }
-        if owning || largest <= KEEP_GIL && values.size() <= KEEP_GIL {
-            return Ok(true);
+        if records {
+            let all = left.iter().all(is_foreign) && !entry.in_place;
+            return if all { Way::Recorded } else { Way::Long };
+        }
+        if owning || values.size() <= KEEP_GIL {
+            left.retain(|k| !is_foreign(k));
+            return Way::Short;
         }
         // The GIL will be released, so the memory must be kept alive by more than its object.
-        foreign.iter().for_each(|&k| values.clear(k));
+        left.iter().filter(|k| is_foreign(k)).for_each(|&k| values.clear(k));
         owning = true;
     }
 }
@@ -192,17 +209,27 @@ pub(super) fn give<'py>(
     native.give(py, op, result)
 }
 
-/// Calls the operation through the bridge of a library.
+/// Calls the operation through the bridge of a library, on the long way or recorded for a gradient.
 pub(super) fn call<'py>(
-    library: Foreign,
+    found: Found,
     entry: &Entry,
     objects: &Objects<'_, 'py>,
-    advised: bool,
+    way: Option<Way>,
 ) -> Given<'py> {
     let Some(py) = objects.iter().flatten().map(|object| object.py()).next() else {
         unreachable!("one of the arguments is a tensor")
     };
-    if !advised {
+    if way == Some(Way::Recorded) && found.library == Foreign::Torch {
+        let function = PyFunction::of_call(py, entry.operation, objects.iter().copied())?;
+        let function = Bound::new(py, function)?.into_any();
+        let arguments = objects.iter().zip(entry.operation.arguments);
+        let tensors = arguments.filter(|(_, argument)| argument.kind.is_tensor());
+        let tensors = tensors.filter_map(|(object, _)| object.as_deref().cloned());
+        let all: SmallVec<[_; 6]> = std::iter::once(function).chain(tensors).collect();
+        return found.library.record(py, PyTuple::new(py, all)?);
+    }
+    // The conversion has advised already, if there was one.
+    if way.is_none() {
         entry.advise(py, objects)?;
     }
     let given = |k: usize| match objects.get(k).and_then(|object| object.as_deref()) {
@@ -210,5 +237,5 @@ pub(super) fn call<'py>(
         None => py.None().into_bound(py),
     };
     let all = PyTuple::new(py, (0..entry.operation.arguments.len()).map(given))?;
-    library.call(entry.operation.name, entry.in_place, all)
+    found.library.call(entry.operation.name, entry.in_place, all)
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use inlay::{DType, Dim, Extent, Meta, Need, Tensor, Value, operations};
+use inlay::{DType, Dim, Extent, Meta, Need, Operation, Tensor, Value, operations};
+use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
@@ -60,22 +61,7 @@ impl PyFunction {
             let text = format!("{name}: takes {most} arguments, got {}", values.len());
             return Err(PyTypeError::new_err(text));
         }
-        let mut call = Call::new(py, operation.name);
-        let mut lists = SmallVec::<[usize; 2]>::new();
-        let mut constants = SmallVec::<[Value<'static>; 8]>::new();
-        for (argument, object) in operation.arguments.iter().zip(values.iter_borrowed()) {
-            constants.push(match argument.kind {
-                kind if kind.is_tensor() => Value::Absent,
-                kind if kind.has_tensors() => {
-                    lists.push(object.len()?);
-                    Value::Absent
-                }
-                _ if object.is_none() => Value::Absent,
-                _ => arguments::constant(&mut call, argument, &object)?,
-            });
-        }
-        let function = inlay::Function::new(operation.name, &constants, &lists);
-        function.map(PyFunction::of).map_err(|error| raise(py, &error))
+        PyFunction::of_call(py, operation, values.iter_borrowed().map(Some))
     }
 
     /// Reads the text of a function.
@@ -112,6 +98,12 @@ impl PyFunction {
     #[getter]
     fn differentiable<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.0.differentiable())
+    }
+
+    /// For a function of gradients: for each input of its function, whether its gradient is wanted.
+    #[getter]
+    fn wanted<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.wanted().unwrap_or_default())
     }
 
     /// The function that returns the gradients of the wanted inputs. It takes the inputs of this
@@ -164,25 +156,83 @@ impl PyFunction {
         py: Python<'py>,
         tensors: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (inputs, like) = self.inputs_of(py, tensors)?;
-        let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().map(|input| &**input).collect();
-        let size = borrowed.iter().map(|input| input.numel()).max().unwrap_or(0);
-        let call = Call::new(py, self.0.operation().name);
-        let results = call.run(size, || self.0.call(&borrowed))?;
-        let list = PyList::empty(py);
-        for result in results {
-            list.append(match &like {
-                Some(like) => like.give(py, self.0.operation().name, result)?,
-                None => Bound::new(py, PyTensor::new(result))?.into_any(),
-            })?;
+        let (inputs, like) = self.inputs_of(py, tensors.try_iter()?)?;
+        let results = PyList::empty(py);
+        for result in self.run(py, &inputs)? {
+            results.append(self.give(py, like, result)?)?;
         }
-        Ok(list)
+        Ok(results)
+    }
+
+    /// Calls the function for tensors of which some require a gradient. Returns the results, the
+    /// function that computes the gradients, what that reads of the inputs and results, and a tuple
+    /// with None for each of these and a stand-in for each of the others.
+    #[expect(clippy::type_complexity, reason = "Python takes the tuple apart at once")]
+    fn record<'py>(
+        &self,
+        py: Python<'py>,
+        tensors: &Bound<'py, PyTuple>,
+        required: &Bound<'py, PyTuple>,
+    ) -> PyResult<(Bound<'py, PyTuple>, PyFunction, Bound<'py, PyTuple>, Bound<'py, PyTuple>)> {
+        let failed = |error: inlay::Error| raise(py, &error);
+        let may = self.0.differentiable();
+        let required = required.iter_borrowed().map(|item| item.is_truthy());
+        let required = required.collect::<PyResult<SmallVec<[bool; 6]>>>()?;
+        let wanted: SmallVec<[bool; 6]> =
+            may.iter().zip(&required).map(|(may, required)| *may && *required).collect();
+        let vjp = self.0.vjp(&wanted).map_err(failed)?;
+        let (inputs, like) = self.inputs_of(py, tensors.iter().map(Ok))?;
+        let results = self.run(py, &inputs)?;
+        let metas = || results.iter().map(Tensor::meta);
+        let all: SmallVec<[Meta; 8]> =
+            inputs.iter().map(Tensor::meta).chain(metas()).chain(metas()).collect();
+        let needs = vjp.needs(&all).map_err(failed)?;
+        let given = results.into_iter().map(|result| self.give(py, like, result));
+        let given = PyTuple::new(py, given.collect::<PyResult<SmallVec<[_; 2]>>>()?)?;
+        let mut saved = SmallVec::<[Bound<'py, PyAny>; 6]>::new();
+        let mut kept = SmallVec::<[Bound<'py, PyAny>; 6]>::new();
+        for ((object, need), meta) in tensors.iter().chain(given.iter()).zip(needs).zip(all) {
+            if need == Need::Elements {
+                saved.push(object);
+                kept.push(py.None().into_bound(py));
+            } else {
+                let shape = meta.shape.iter().map(|dim| dim.known().unwrap_or(0)).collect();
+                kept.push(Bound::new(py, StandIn { dtype: meta.dtype, shape })?.into_any());
+            }
+        }
+        Ok((given, PyFunction::of(vjp), PyTuple::new(py, saved)?, PyTuple::new(py, kept)?))
+    }
+
+    /// Calls a function of gradients with what `record` returned, and the gradient of each result.
+    /// Returns a gradient or None for each input of the recorded function.
+    fn recall<'py>(
+        &self,
+        py: Python<'py>,
+        saved: &Bound<'py, PyTuple>,
+        kept: &Bound<'py, PyTuple>,
+        grads: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let mut saved = saved.iter();
+        let mut restore = |object: Bound<'py, PyAny>| match object.is_none() {
+            true => saved.next().ok_or_else(|| PyTypeError::new_err("a saved tensor is missing")),
+            false => Ok(object),
+        };
+        let all: SmallVec<[_; 8]> =
+            kept.iter().map(&mut restore).chain(grads.iter().map(Ok)).collect();
+        let (inputs, like) = self.inputs_of(py, all.into_iter())?;
+        let mut results = self.run(py, &inputs)?.into_iter();
+        let wanted = self.0.wanted().unwrap_or_default();
+        let each = wanted.iter().map(|wanted| match (*wanted).then(|| results.next()).flatten() {
+            Some(result) => self.give(py, like, result),
+            None => Ok(py.None().into_bound(py)),
+        });
+        PyTuple::new(py, each.collect::<PyResult<SmallVec<[_; 6]>>>()?)
     }
 
     /// Calls the in-place form of the operation, which writes into the first tensor.
-    fn write(&self, py: Python<'_>, tensors: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (inputs, _) = self.inputs_of(py, tensors)?;
-        let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().map(|input| &**input).collect();
+    fn write<'py>(&self, py: Python<'py>, tensors: &Bound<'py, PyAny>) -> PyResult<()> {
+        let (inputs, _) = self.inputs_of(py, tensors.try_iter()?)?;
+        let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().collect();
         let size = borrowed.iter().map(|input| input.numel()).max().unwrap_or(0);
         Call::new(py, self.0.operation().name).run(size, || self.0.write(&borrowed))
     }
@@ -208,36 +258,105 @@ impl PyFunction {
     }
 }
 
-/// A tensor of a call, borrowed from its Python object where that has one.
-type Input<'a> = std::borrow::Cow<'a, Tensor>;
+/// The dtype and the shape of a tensor whose elements are not read. It stands for that tensor among
+/// the inputs of a function.
+#[pyclass(name = "StandIn", module = "inlay._inlay", frozen)]
+pub(crate) struct StandIn {
+    dtype: DType,
+    shape: SmallVec<[usize; 4]>,
+}
+
+#[pymethods]
+impl StandIn {
+    /// The name of the dtype.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.dtype.name()
+    }
+
+    /// The shape.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+}
+
+/// The inputs of a call, and the library that its results belong to.
+type Inputs = (SmallVec<[Tensor; 6]>, Option<Foreign>);
 
 impl PyFunction {
+    /// The function of a call of an operation with these arguments, in declared order.
+    pub(super) fn of_call<'a, 'py: 'a>(
+        py: Python<'py>,
+        operation: &'static Operation,
+        objects: impl Iterator<Item = Option<Borrowed<'a, 'py, PyAny>>>,
+    ) -> PyResult<Self> {
+        let mut call = Call::new(py, operation.name);
+        let mut lists = SmallVec::<[usize; 2]>::new();
+        let mut constants = SmallVec::<[Value<'static>; 8]>::new();
+        for (argument, object) in operation.arguments.iter().zip(objects) {
+            let object = object.filter(|object| !object.is_none());
+            constants.push(match object {
+                _ if argument.kind.is_tensor() => Value::Absent,
+                Some(object) if argument.kind.has_tensors() => {
+                    lists.push(object.len()?);
+                    Value::Absent
+                }
+                Some(object) => arguments::constant(&mut call, argument, &object)?,
+                None => Value::Absent,
+            });
+        }
+        let function = inlay::Function::new(operation.name, &constants, &lists);
+        function.map(PyFunction::of).map_err(|error| raise(py, &error))
+    }
+
     fn inputs_of<'py>(
         &self,
         py: Python<'py>,
-        tensors: &Bound<'py, PyAny>,
-    ) -> PyResult<(SmallVec<[Input<'static>; 6]>, Option<Foreign>)> {
+        tensors: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+    ) -> PyResult<Inputs> {
         let name = self.0.operation().name;
         let mut call = Call::new(py, name);
         let mut inputs = SmallVec::new();
         let mut like = None;
-        for object in tensors.try_iter()? {
+        for object in tensors {
             let object = object?;
-            let tensor = if let Ok((dtype, shape)) =
-                object.extract::<(Bound<'py, PyString>, Vec<usize>)>()
-            {
+            let tensor = if let Some(foreign) = Foreign::of(&object)? {
+                like = like.or(Some(foreign));
+                foreign.read(Subject { op: name, arg: "tensor" }, &object)?
+            } else if let Ok(known) = object.cast_exact::<StandIn>() {
+                let known = known.get();
+                stand_in(known.dtype, &known.shape).map_err(|error| raise(py, &error))?
+            } else if let Ok(pair) = object.cast_exact::<PyTuple>() {
+                let (dtype, shape) = pair.extract::<(Bound<'py, PyString>, Vec<usize>)>()?;
                 let dtype = dtype::parse(name, &dtype)?;
                 stand_in(dtype, &shape).map_err(|error| raise(py, &error))?
-            } else if let Some(foreign) = Foreign::of(&object)? {
-                let tensor = foreign.read(Subject { op: name, arg: "tensor" }, &object)?;
-                like = like.or(Some(foreign));
-                tensor
             } else {
                 call.array("tensor", &object)?.into_owned()
             };
-            inputs.push(Input::Owned(tensor));
+            inputs.push(tensor);
         }
         Ok((inputs, like))
+    }
+
+    /// Calls the function, without the GIL if it is large.
+    fn run(&self, py: Python<'_>, inputs: &[Tensor]) -> PyResult<Vec<Tensor>> {
+        let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().collect();
+        let size = borrowed.iter().map(|input| input.numel()).max().unwrap_or(0);
+        Call::new(py, self.0.operation().name).run(size, || self.0.call(&borrowed))
+    }
+
+    /// A result as a tensor of a library, or as one of Inlay's.
+    fn give<'py>(
+        &self,
+        py: Python<'py>,
+        like: Option<Foreign>,
+        result: Tensor,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match like {
+            Some(like) => like.give(py, self.0.operation().name, result),
+            None => Ok(Bound::new(py, PyTensor::new(result))?.into_any()),
+        }
     }
 }
 
@@ -269,6 +388,7 @@ fn _argument<'py>(
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyFunction>()?;
+    module.add_class::<StandIn>()?;
     bridges::register(module)?;
     module.add_function(wrap_pyfunction!(_argument, module)?)
 }

@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 
 use self::arguments::{Objects, Values};
 use self::entry::Entry;
+use self::foreign::Way;
 use crate::convert::Call;
 
 pub(crate) use operators::is_operand;
@@ -33,29 +34,28 @@ type Given<'py> = PyResult<Bound<'py, PyAny>>;
 /// Calls an operation, or its in-place form, with the objects of its arguments in declared order.
 /// Trailing arguments may be left out.
 fn call<'py>(py: Python<'py>, entry: &Entry, objects: &Objects<'_, 'py>) -> Given<'py> {
-    let library = foreign::library(entry, objects)?;
-    let native = match library {
+    let found = foreign::library(entry, objects)?;
+    let native = match found {
         None => None,
-        Some(library) => match foreign::native(py, library, entry, objects) {
-            None => return foreign::call(library, entry, objects, false),
-            native => native,
+        Some(found) => match foreign::native(py, found, entry, objects) {
+            None => return foreign::call(found, entry, objects, None),
+            Some(native) => Some((native, found)),
         },
     };
     let mut call = Call::new(py, entry.operation.name);
     let mut values = Values::new();
-    if !arguments::convert(&mut call, entry, objects, native, &mut values)?
-        && let Some(library) = library
-    {
-        return foreign::call(library, entry, objects, true);
+    let way = arguments::convert(&mut call, entry, objects, native, &mut values)?;
+    if let Some(found) = found.filter(|_| way != Way::Short) {
+        return foreign::call(found, entry, objects, Some(way));
     }
     let run = || entry.operation.call_bound(entry.in_place, values.given());
     let result = call.run(values.size(), run)?;
     match (objects.first(), native) {
         (Some(Some(target)), native) if entry.in_place => {
-            native.map_or(Ok(()), |native| native.count_write(target))?;
+            native.map_or(Ok(()), |(native, _)| native.count_write(target))?;
             Ok((**target).clone())
         }
-        (_, Some(native)) => foreign::give(py, native, entry, result),
+        (_, Some((native, _))) => foreign::give(py, native, entry, result),
         _ => call.give(result),
     }
 }

@@ -335,6 +335,20 @@ impl Function {
         Ok(Function::intern(Form::Vjp { of: self.clone(), wanted: wanted.into() }))
     }
 
+    /// For a derivative: which inputs of its function its results are the gradients of.
+    ///
+    /// ```
+    /// # use inlay::Function;
+    /// assert_eq!(Function::parse("vjp(01; add(@, @))")?.wanted(), Some(&[false, true][..]));
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    pub fn wanted(&self) -> Option<&[bool]> {
+        match &self.0.form {
+            Form::Vjp { wanted, .. } => Some(wanted),
+            _ => None,
+        }
+    }
+
     /// Returns the function over a batch: each input has a batch axis at the given position, or
     /// `None` if all items share it. The batch axis of each result is the first one.
     ///
