@@ -1,5 +1,7 @@
 //! The extension module `inlay._inlay`. It converts arguments, calls the library, and maps its
 //! errors to Python exceptions.
+// With the feature `gpu`, the type of a program is deep: it is followed when threads share one.
+#![recursion_limit = "256"]
 #![deny(unsafe_code)]
 
 mod bridges;

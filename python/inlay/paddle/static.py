@@ -110,7 +110,7 @@ def _recorded(
         used[k] = True
     used[-len(results) :] = [True] * len(results)
     places = tuple(
-        None if use else (dtype, tuple(sizes))
+        None if use else (dtype, tuple(size for size in sizes if size is not None))
         for use, (dtype, sizes) in zip(used, specs, strict=True)
     )
     operator = Operator.of(function, outputs)

@@ -1,7 +1,7 @@
 """Inlay's operations for PyTorch: on its tensors, in its autograd, under its compiler.
 
-Nothing here needs to be called: `inlay.scatter(x, index, updates)` works on torch tensors. Importing
-this module registers the operations as `torch.ops.inlay.*`.
+Nothing here needs to be called: `inlay.scatter(x, index, updates)` works on torch tensors.
+Importing this module registers the operations as `torch.ops.inlay.*`.
 
 >>> import torch, inlay
 >>> x = torch.zeros(3, requires_grad=True)

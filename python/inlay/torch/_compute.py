@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,23 +17,30 @@ def compute(function: Any, inputs: Sequence[Any]) -> list[Any]:
     The results are contiguous and have memory of their own, because two tensors over one memory
     would not notice each other's in-place changes.
     """
-    given = [item if type(item) is tuple else resolved(item) for item in inputs]
-    results = function.call(given)
-    return [_own(result, k, results, given) for k, result in enumerate(results)]
+    given: list[Any] = [item if type(item) is tuple else resolved(item) for item in inputs]
+    try:
+        results = function.call(given)
+    except Exception:
+        readable = [item if type(item) is tuple else _readable(item) for item in given]
+        if all(map(operator.is_, readable, given)):
+            raise
+        results = function.call(readable)
+    return [_own(result, results[:k]) for k, result in enumerate(results)]
 
 
-def _own(result: Any, k: int, results: Sequence[Any], inputs: Sequence[Any]) -> Any:
+def _readable(tensor: Any) -> Any:
+    """Returns a tensor with memory for one that hides it, if there is such."""
+    # A pullback of torch.func.vjp gets tensors of a transform that has ended.
+    tensor = torch._C._functorch.unwrap_if_dead(tensor)
+    # Forward-mode gradients have tensors of zeros that have no memory.
+    return tensor.clone() if tensor._is_zerotensor() else tensor
+
+
+def _own(result: Any, others: Sequence[Any]) -> Any:
+    """Returns a result that shares no memory with others. Functions share none with inputs."""
     if not isinstance(result, torch.Tensor):
         result = torch.from_dlpack(result)
-    if not result.numel():
-        return torch.empty(result.shape, dtype=result.dtype)  # with the strides that torch expects
     if not result.is_contiguous():
         return result.contiguous()
-    start, size = result.data_ptr(), result.nbytes
-    for other in (*inputs, *results[:k]):
-        if type(other) is not tuple:
-            storage = other.untyped_storage()
-            first = storage.data_ptr()
-            if start < first + storage.nbytes() and first < start + size:
-                return result.clone()
-    return result
+    start = result.data_ptr()
+    return result.clone() if any(other.data_ptr() == start for other in others) else result

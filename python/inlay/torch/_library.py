@@ -1,8 +1,8 @@
 """`torch.ops.inlay.*`: all operations and their in-place forms, registered with torch.
 
-Each operation has four kernels: one for the CPU, one without values (`_fake`), one for autograd, and
-one for the transforms of `torch.func`. The last stands before functorch's own dispatch, because an
-`autograd.Function` that runs inside of it loses the outer transforms.
+Each operation has four kernels: one for the CPU, one without values (`_fake`), one for autograd,
+and one for the transforms of `torch.func`. The last stands before functorch's own dispatch, because
+an `autograd.Function` that runs inside of it loses the outer transforms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._autograd import Derived, apply, needs_old_value
 from ._checks import explain, resolved
 from ._compute import compute
 from ._fake import infer
-from ._schema import Layout, schema
+from ._schema import Layout, number, schema
 
 _C = torch._C
 _TRANSFORM = "FuncTorchDynamicLayerFrontMode"
@@ -31,7 +31,7 @@ LAYOUTS: dict[str, Layout] = {}
 class Named:
     """A call of an operation by its own name, so that graphs show it."""
 
-    __slots__ = ("layout", "objects", "overload", "_function")
+    __slots__ = ("_function", "layout", "objects", "overload")
 
     def __init__(self, overload: Any, layout: Layout, objects: Sequence[Any]) -> None:
         self.overload = overload
@@ -43,7 +43,7 @@ class Named:
     def function(self) -> Any:
         """The Function of the call. Symbolic integers among its arguments become numbers."""
         if self._function is None:
-            self._function = Function(self.layout.name, tuple(self.objects))
+            self._function = Function(self.layout.name, tuple(map(number, self.objects)))
         return self._function
 
     def redispatch(self, tensors: Sequence[Any]) -> list[Any]:
@@ -81,7 +81,7 @@ def _below(overload: Any, keys: Any, args: Any, keywords: Any) -> Any:
 
 
 def _functionalizes() -> bool:
-    """Whether the innermost transform is `torch.func.functionalize`, which is not one of autograd."""
+    """Whether the innermost transform is `torch.func.functionalize`."""
     return bool(_C._functorch.peek_interpreter_stack().key() == TransformType.Functionalize)
 
 
@@ -111,10 +111,11 @@ def _define(operation: Any) -> None:
         call, tensors = parts(args, keywords)
         return _explained(name, lambda: compute(call.function, tensors)[0], tensors)
 
-    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
+    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)  # type: ignore[untyped-decorator]
     def fake(*args: Any, **keywords: Any) -> Any:
-        call, tensors = parts(args, keywords)
-        return infer(call.function, tensors)[0]
+        objects = layout.without_scalars(layout.objects(args, keywords))
+        call = Named(overload, layout, objects)
+        return infer(call.function, layout.split(objects))[0]
 
     if not layout.tensors:
         return
@@ -150,10 +151,10 @@ def _define_in_place(operation: Any) -> None:
         function = Function(operation.name, tuple(objects))
         _explained(name, lambda: function.write(inputs), inputs)
 
-    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
+    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)  # type: ignore[untyped-decorator]
     def fake(*args: Any, **keywords: Any) -> None:
         objects = layout.objects(args, keywords)
-        infer(Function(operation.name, tuple(objects)), layout.split(objects))
+        infer(Named(functional, layout, objects).function, layout.split(objects))
 
     @_kernel("Autograd", name, True)
     def autograd(keys: Any, *args: Any, **keywords: Any) -> None:
@@ -186,7 +187,7 @@ def _define_function() -> None:
         function = Function.parse(text)
         return _explained(function.name, lambda: compute(function, inputs), inputs)
 
-    @torch.library.register_fake("inlay::function", lib=LIBRARY)
+    @torch.library.register_fake("inlay::function", lib=LIBRARY)  # type: ignore[untyped-decorator]
     def fake(text: str, inputs: Any) -> Any:
         return infer(Function.parse(text), inputs)
 

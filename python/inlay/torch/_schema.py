@@ -107,6 +107,19 @@ class Layout:
         """Returns the arguments of a `torch.ops.inlay` call from Inlay's arguments."""
         return arguments(self.fields, objects)
 
+    def without_scalars(self, objects: Sequence[Any]) -> list[Any]:
+        """Returns the arguments with 0 for symbolic scalars beside tensors.
+
+        The shape of a result does not depend on those, so they need not become numbers.
+        """
+        result = list(objects)
+        for field in self.fields if self.tensors else ():
+            if field.kind == "Scalar":
+                value = result[field.place]
+                if isinstance(value, (torch.SymInt, torch.SymFloat)):
+                    result[field.place] = 0 if isinstance(value, torch.SymInt) else 0.0
+        return result
+
     def split(self, objects: Sequence[Any]) -> list[Any]:
         """Returns all tensors among the arguments, in order."""
         tensors: list[Any] = []
@@ -126,9 +139,7 @@ class Layout:
         return result
 
 
-def arguments(
-    fields: Sequence[Field], objects: Sequence[Any]
-) -> tuple[list[Any], dict[str, Any]]:
+def arguments(fields: Sequence[Field], objects: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     """Returns the arguments of a `torch.ops.inlay` call from Inlay's arguments."""
     args, keywords, steps = [], {}, 1
     for field in fields:
@@ -151,6 +162,19 @@ def arguments(
     return args, keywords
 
 
+def number(value: Any) -> Any:
+    """Returns symbolic numbers as numbers, which torch then guards, and the rest as it is."""
+    if isinstance(value, torch.SymInt):
+        return int(value)
+    if isinstance(value, torch.SymFloat):
+        return float(value)
+    if isinstance(value, torch.SymBool):
+        return bool(value)
+    if isinstance(value, (list, tuple)):
+        return [number(item) for item in value]
+    return value
+
+
 def _bounds(name: str, value: Any, steps: Any) -> list[Any]:
     """Returns bounds as a list of integers. A bound of None is as far as the step goes."""
     several = isinstance(value, (list, tuple))
@@ -162,7 +186,9 @@ def _bounds(name: str, value: Any, steps: Any) -> list[Any]:
             if name == "step":
                 bounds[k] = 1
             else:
-                bounds[k] = (0 if forward else _LAST) if name == "start" else (_LAST if forward else -_LAST)
+                bounds[k] = (
+                    (0 if forward else _LAST) if name == "start" else (_LAST if forward else -_LAST)
+                )
     return bounds
 
 

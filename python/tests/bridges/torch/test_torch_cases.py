@@ -18,7 +18,7 @@ from torch_support import (
     wants_gradient,
 )
 
-import inlay.torch  # noqa: F401  (registers torch.ops.inlay)
+import inlay.torch
 
 MIXED = [case for case in WITH_TENSORS if len(case.tensors) > 1]
 

@@ -49,12 +49,11 @@ def test_jacobians(transform: Any, argument: int) -> None:
 
 
 def test_grad_of_grad_of_grad() -> None:
+    def squared(inner: Any) -> Any:
+        return lambda *given: (grad(inner)(*given) ** 2).sum()
+
     def third(function: Any) -> Any:
-        value = loss(function)
-        for _ in range(3):
-            inner = value
-            value = lambda x, index, u, inner=inner: (grad(inner)(x, index, u) ** 2).sum()
-        return value(X, INDEX, UPDATES)
+        return squared(squared(squared(loss(function))))(X, INDEX, UPDATES)
 
     torch.testing.assert_close(third(product), third(reference))
 
@@ -85,7 +84,9 @@ def test_vjp_and_jvp() -> None:
             torch.testing.assert_close(a, b)
 
 
-@pytest.mark.parametrize("axes", [(0, None, None), (None, 0, None), (0, 0, 0), (1, None, -1), (None, None, 2)])
+@pytest.mark.parametrize(
+    "axes", [(0, None, None), (None, 0, None), (0, 0, 0), (1, None, -1), (None, None, 2)]
+)
 def test_vmap(axes: tuple[Any, ...]) -> None:
     given = []
     for tensor, axis in zip((X, INDEX, UPDATES), axes, strict=True):
@@ -119,9 +120,13 @@ def test_in_place_under_vmap_and_grad() -> None:
         return (inlay.scatter(x * 1, INDEX, updates, overwrite=False, reduce="mul") ** 2).sum()
 
     for argument in (0, 1):
-        torch.testing.assert_close(grad(write, argument)(X, UPDATES), grad(plain, argument)(X, UPDATES))
+        torch.testing.assert_close(
+            grad(write, argument)(X, UPDATES), grad(plain, argument)(X, UPDATES)
+        )
     x = torch.stack([X, 2 * X])
-    torch.testing.assert_close(vmap(write, (0, None))(x, UPDATES), vmap(plain, (0, None))(x, UPDATES))
+    torch.testing.assert_close(
+        vmap(write, (0, None))(x, UPDATES), vmap(plain, (0, None))(x, UPDATES)
+    )
 
 
 def test_functional_call_of_a_module() -> None:
@@ -141,9 +146,7 @@ def test_functional_call_of_a_module() -> None:
 
 
 CHOSEN = [
-    case
-    for case in WITH_TENSORS
-    if case.error is None and case.dtype in ("", "float32", "int64")
+    case for case in WITH_TENSORS if case.error is None and case.dtype in ("", "float32", "int64")
 ]
 # The shape of a result that is selected by a mask depends on its values.
 SHAPED = [
@@ -158,7 +161,9 @@ SHAPED = [
 def test_make_fx_records_one_operation(case: Case) -> None:
     tensors = tensors_of(case)
     names = list(tensors)
-    graph = make_fx(lambda *given: call(case, dict(zip(names, given, strict=True))))(*tensors.values())
+    graph = make_fx(lambda *given: call(case, dict(zip(names, given, strict=True))))(
+        *tensors.values()
+    )
     calls = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
     assert calls.count(f"inlay.{case.op}.default") == 1
     torch.testing.assert_close(
@@ -191,7 +196,9 @@ def test_a_dispatch_mode_sees_the_operation() -> None:
     seen = []
 
     class Seen(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
             seen.append(str(func))
             return func(*args, **(kwargs or {}))
 
@@ -208,11 +215,15 @@ def test_batched_gradients() -> None:
     seeds = torch.rand(5, *y.shape, dtype=torch.float64)
     (got,) = torch.autograd.grad(y, x, seeds, is_grads_batched=True, retain_graph=True)
     for k in range(5):
-        torch.testing.assert_close(got[k], torch.autograd.grad(y, x, seeds[k], retain_graph=True)[0])
+        torch.testing.assert_close(
+            got[k], torch.autograd.grad(y, x, seeds[k], retain_graph=True)[0]
+        )
 
 
 def test_vectorized_jacobian_of_autograd() -> None:
-    got = torch.autograd.functional.jacobian(lambda x: product(x, INDEX, UPDATES), X, vectorize=True)
+    got = torch.autograd.functional.jacobian(
+        lambda x: product(x, INDEX, UPDATES), X, vectorize=True
+    )
     torch.testing.assert_close(got, jacrev(reference)(X, INDEX, UPDATES))
 
 

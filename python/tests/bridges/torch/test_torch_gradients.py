@@ -1,4 +1,4 @@
-"""Gradients in torch's autograd: `gradcheck` and `gradgradcheck` of every differentiable operation."""
+"""`gradcheck` and `gradgradcheck` of every differentiable operation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch_support import to_torch
 
 import inlay
+
 
 def cast(draw: Draw) -> Case:
     return Case(lambda x: inlay.cast(x, torch.complex128) * 1j, [draw.numbers(2, 3)])
@@ -63,7 +64,9 @@ def test_gradients(name: str, dtype: str) -> None:
     for k in range(2):
         case = FUNCTIONS[name](Draw((name, dtype, k), dtype, zero_size=k == 1))
         inputs = leaves(case.inputs)
-        assert gradcheck(case.function, inputs, check_batched_grad=k == 0, check_undefined_grad=False)
+        assert gradcheck(
+            case.function, inputs, check_batched_grad=k == 0, check_undefined_grad=False
+        )
 
 
 @params(FUNCTIONS)

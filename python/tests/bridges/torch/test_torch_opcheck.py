@@ -30,13 +30,13 @@ def chosen(op: str) -> list[Case]:
         and case.dtype in ("", "float32", "complex64")
         and not np.isnan(np.asarray(case.expect, np.complex128)).any()  # opcheck compares by ==
     ]
-    good.sort(key=lambda case: -min([array.size for array in case.tensors.values()], default=0) > -2)
+    good.sort(
+        key=lambda case: -min([array.size for array in case.tensors.values()], default=0) > -2
+    )
     return good[:EACH]
 
 
-SAMPLES = [
-    pytest.param(case, id=f"{op}-{case.id}") for op in OPERATIONS for case in chosen(op)
-]
+SAMPLES = [pytest.param(case, id=f"{op}-{case.id}") for op in OPERATIONS for case in chosen(op)]
 IN_PLACE = [sample for sample in SAMPLES if sample.values[0].inplace]
 
 

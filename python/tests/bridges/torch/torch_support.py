@@ -98,5 +98,7 @@ def ops_arguments(case: Case, tensors: dict[str, Any]) -> tuple[list[Any], dict[
     for place, several in SCHEMAS[case.op].tensors:
         value = objects[place]
         if not several and not isinstance(value, torch.Tensor):
-            objects[place] = torch.tensor(value, dtype=objects[SCHEMAS[case.op].tensors[0][0]].dtype)
+            objects[place] = torch.tensor(
+                value, dtype=objects[SCHEMAS[case.op].tensors[0][0]].dtype
+            )
     return SCHEMAS[case.op].arguments(objects)
