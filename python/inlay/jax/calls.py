@@ -104,17 +104,17 @@ def run(function: Function, tensors: Sequence[Any]) -> list[Any]:
 
 def _sized(function: Function, tensors: Sequence[Any]) -> Call:
     """Returns the call with the sizes of its results, which masks among the inputs determine."""
+    kinds = [kind for _, kind in input_kinds(function)]
+    chosen = [kind in ("Mask", "Indices") for kind in kinds]
+    if not any(x.dtype == bool for x, is_chosen in zip(tensors, chosen, strict=True) if is_chosen):
+        return Call(function.text)
     inputs: list[Any] = []
-    masks = 0
-    for (_, kind), x in zip(input_kinds(function), tensors, strict=True):
-        if kind in ("Mask", "Indices"):
-            masks += x.dtype == bool
+    for x, is_chosen in zip(tensors, chosen, strict=True):
+        if is_chosen:
             inputs.append(concrete_or_error(np.asarray, x, _advice(function.name)))
         else:
             # Only the number of elements counts, so each may have one byte.
             inputs.append(("bool", list(x.shape)))
-    if masks == 0:
-        return Call(function.text)
     sizes = tuple(tuple(result.shape) for result in function.call(inputs))
     return Call(function.text, sizes=sizes)
 

@@ -170,37 +170,29 @@ pub(super) mod sizes {
     pub(in super::super) const CALL_FRAME: usize = struct_size!(CallFrame, attributes: Attributes);
 }
 
-#[cfg(test)]
-mod tests {
+// The numbers that a C compiler computes from the header, on a 64-bit machine. They are checked in
+// every build.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
     use std::mem::offset_of;
 
-    use super::*;
+    assert!(sizes::EXTENSION == 24);
+    assert!(sizes::API_VERSION == 24);
+    assert!(sizes::METADATA == 36);
+    assert!(sizes::METADATA_EXTENSION == 32);
+    assert!(sizes::ERROR_ARGUMENTS == 28);
+    assert!(sizes::BUFFER == 48);
+    assert!(sizes::BUFFERS == 40);
+    assert!(sizes::ATTRIBUTES == 48);
+    assert!(sizes::CALL_FRAME == 168);
 
-    // The expected numbers are those of a C compiler for the header, on a 64-bit machine.
-
-    #[test]
-    fn sizes_are_those_of_the_header() {
-        assert_eq!(sizes::EXTENSION, 24);
-        assert_eq!(sizes::API_VERSION, 24);
-        assert_eq!(sizes::METADATA, 36);
-        assert_eq!(sizes::METADATA_EXTENSION, 32);
-        assert_eq!(sizes::ERROR_ARGUMENTS, 28);
-        assert_eq!(sizes::BUFFER, 48);
-        assert_eq!(sizes::BUFFERS, 40);
-        assert_eq!(sizes::ATTRIBUTES, 48);
-        assert_eq!(sizes::CALL_FRAME, 168);
-    }
-
-    #[test]
-    fn fields_are_where_the_header_has_them() {
-        assert_eq!(offset_of!(Metadata, traits), 32);
-        assert_eq!(offset_of!(Api, create_error), 48);
-        assert_eq!(offset_of!(Buffer, data), 24);
-        assert_eq!(offset_of!(Buffer, dims), 40);
-        assert_eq!(offset_of!(Attributes, items), 40);
-        assert_eq!(offset_of!(CallFrame, stage), 32);
-        assert_eq!(offset_of!(CallFrame, inputs), 40);
-        assert_eq!(offset_of!(CallFrame, outputs), 80);
-        assert_eq!(offset_of!(CallFrame, attributes), 120);
-    }
-}
+    assert!(offset_of!(Metadata, traits) == 32);
+    assert!(offset_of!(Api, create_error) == 48);
+    assert!(offset_of!(Buffer, data) == 24);
+    assert!(offset_of!(Buffer, dims) == 40);
+    assert!(offset_of!(Attributes, items) == 40);
+    assert!(offset_of!(CallFrame, stage) == 32);
+    assert!(offset_of!(CallFrame, inputs) == 40);
+    assert!(offset_of!(CallFrame, outputs) == 80);
+    assert!(offset_of!(CallFrame, attributes) == 120);
+};

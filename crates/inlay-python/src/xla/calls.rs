@@ -85,25 +85,3 @@ fn stand_in(line: &str) -> Option<(usize, Tensor)> {
     let one = Tensor::zeros([0usize; 0], dtype).ok()?;
     Some((position, one.broadcast_to(shape).ok()?))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inputs_that_are_left_out_have_their_shape() {
-        let (position, stand_in) = stand_in("3:float32:2,4").expect("it is valid");
-        assert_eq!((position, stand_in.dtype()), (3, DType::F32));
-        assert_eq!(stand_in.shape(), [2, 4]);
-        assert_eq!(super::stand_in("0:int8:").expect("it is valid").1.rank(), 0);
-    }
-
-    #[test]
-    fn bad_lines_are_refused() {
-        for line in
-            ["", "0", "0:float32", "x:float32:1", "0:float33:1", "0:float32:-1", "0:bool:9,x"]
-        {
-            assert!(stand_in(line).is_none(), "{line}");
-        }
-    }
-}
