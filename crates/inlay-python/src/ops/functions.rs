@@ -55,6 +55,11 @@ impl PyFunction {
         let Some(operation) = operation else {
             return Err(PyTypeError::new_err(format!("there is no operation {name:?}")));
         };
+        let most = operation.arguments.len();
+        if values.len() > most {
+            let text = format!("{name}: takes {most} arguments, got {}", values.len());
+            return Err(PyTypeError::new_err(text));
+        }
         let mut call = Call::new(py, operation.name);
         let mut lists = SmallVec::<[usize; 2]>::new();
         let mut constants = SmallVec::<[Value<'static>; 8]>::new();

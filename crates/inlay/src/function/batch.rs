@@ -1,6 +1,6 @@
 //! Functions over a batch: one call on tensors with one more axis, where the operation allows it.
 
-use inlay_core::{Dim, Dims, Error, Result};
+use inlay_core::{Dim, Dims, Error, Result, Shape, ShapeText};
 use smallvec::SmallVec;
 
 use super::evaluate::values;
@@ -22,15 +22,64 @@ pub(super) fn evaluate(
     for (input, axis) in inputs.iter().zip(axes) {
         moved.push(match axis {
             Some(axis) if *axis < input.rank() => to_front(input, *axis)?,
-            Some(_) => return Err(super::problem(op, "a batch axis exceeds the rank")),
+            Some(_) => return Err(exceeds(op)),
             None => input.clone(),
         });
     }
+    let sizes = moved.iter().zip(axes).filter(|(_, axis)| axis.is_some());
+    same_sizes(op, sizes.filter_map(|(input, _)| input.dims()[0].known()))?;
     let batch = Items { inputs: moved, batched: axes.iter().map(Option::is_some).collect() };
     match &of.0.form {
         Form::Call { operation, arguments } => batch.call(operation, arguments, of, program),
         Form::Vjp { of, wanted } => batch.gradients(of, wanted, program),
         Form::Vmap { of, axes } => batch.nested(of, axes, program),
+    }
+}
+
+/// The error for a batch axis that an input does not have.
+fn exceeds(op: &'static str) -> Error {
+    super::problem(op, "a batch axis exceeds the rank")
+}
+
+/// Fails unless all batches have the same number of items.
+fn same_sizes(op: &'static str, mut sizes: impl Iterator<Item = usize>) -> Result<()> {
+    let Some(first) = sizes.next() else { return Ok(()) };
+    match sizes.find(|size| *size != first) {
+        None => Ok(()),
+        Some(other) => {
+            let text = format!("vmap got batches of {first} and {other} items, expected one size");
+            Err(super::problem(op, &text))
+        }
+    }
+}
+
+impl Function {
+    /// Fails unless the inputs of each batch have the same number of items, and each gradient has
+    /// the shape of its result. A trace with open sizes can't tell, and might broadcast.
+    pub(super) fn expect_shapes(&self, shapes: &[&[usize]]) -> Result<()> {
+        let op = self.operation().name;
+        let (of, axes) = match &self.0.form {
+            Form::Call { .. } => return Ok(()),
+            Form::Vjp { of, .. } => {
+                let (inputs, others) = shapes.split_at(of.inputs());
+                let (results, upstream) = others.split_at(of.outputs());
+                if let Some(at) = (0..results.len()).find(|&at| results[at] != upstream[at]) {
+                    let (got, expected) = (ShapeText::of(upstream[at]), ShapeText::of(results[at]));
+                    return Err(Error::Shape { op, arg: "the gradient", got, expected });
+                }
+                return of.expect_shapes(inputs);
+            }
+            Form::Vmap { of, axes } => (of, axes),
+        };
+        let pairs = || shapes.iter().zip(axes);
+        let size = |(shape, axis): (&&[usize], &Option<usize>)| shape.get((*axis)?).copied();
+        same_sizes(op, pairs().filter_map(size))?;
+        let item = |(shape, axis): (&&[usize], &Option<usize>)| {
+            let others = shape.iter().enumerate().filter(|(other, _)| Some(*other) != *axis);
+            others.map(|(_, size)| *size).collect()
+        };
+        let items: SmallVec<[Shape; 4]> = pairs().map(item).collect();
+        of.expect_shapes(&items.iter().map(|item| &**item).collect::<SmallVec<[&[usize]; 4]>>())
     }
 }
 
@@ -109,6 +158,9 @@ impl Items {
         let mut inner = None;
         for (k, axis) in axes.iter().enumerate() {
             if let Some(axis) = axis {
+                if *axis >= self.rank(k) {
+                    return Err(exceeds(of.operation().name));
+                }
                 inner = Some(self.inputs[k].dims()[axis + usize::from(self.batched[k])]);
             }
         }
@@ -275,6 +327,10 @@ impl Items {
                 let later = |axis: &i64| if *axis < 0 { *axis + rank + 1 } else { axis + 1 };
                 std::iter::once(0).chain(order.iter().map(later)).collect()
             }
+            // Without items, any size would do for -1.
+            ("reshape", Value::Ints(sizes)) if sizes.contains(&-1) && self.known_size()? == 0 => {
+                return Ok(None);
+            }
             (_, Value::Ints(sizes)) => {
                 std::iter::once(self.known_size()? as i64).chain(sizes.iter().copied()).collect()
             }
@@ -303,6 +359,10 @@ impl Items {
     /// Calls the function for each item.
     fn each(&self, of: &Function, program: Option<&Program>) -> Result<Vec<Tensor>> {
         let count = self.known_size()?;
+        // How many elements a mask selects is not known without items, but the result is like x.
+        if count == 0 && of.operation().name == "index_put" {
+            return Ok(vec![self.stretched(0)?]);
+        }
         let mut results: Vec<Vec<Tensor>> = vec![Vec::with_capacity(count); of.outputs()];
         // Without items, a stretched one tells the shapes.
         for item in 0..count.max(1) {
@@ -342,8 +402,12 @@ fn preset(argument: &Argument) -> Option<Value<'static>> {
 /// or depends on sizes.
 fn from_the_end(operation: &Operation, arguments: &[Slot], rank: usize) -> Option<Vec<Slot>> {
     // These two count axes of their result.
-    let grows = matches!(operation.name, "stack" | "unsqueeze");
-    let rank = rank as i64 + i64::from(grows);
+    let new = match (operation.name, arguments) {
+        ("stack", _) => 1,
+        ("unsqueeze", [_, Slot::Value(Value::Ints(axes)), ..]) => axes.len(),
+        _ => 0,
+    };
+    let rank = (rank + new) as i64;
     let back = |axis: i64| {
         (-rank..rank).contains(&axis).then_some(if axis < 0 { axis } else { axis - rank })
     };

@@ -7,6 +7,13 @@ use super::{Form, Function};
 use crate::array::Destination;
 use crate::{NoGrad, Tensor, device};
 
+/// Whether a tensor has exactly the elements of an output.
+fn in_place(tensor: &Tensor, output: &Tensor) -> bool {
+    tensor.data_ptr() == output.data_ptr()
+        && tensor.dtype() == output.dtype()
+        && tensor.array().layout == output.array().layout
+}
+
 impl Function {
     /// Like [`Function::call`], but writes the results into `outputs`, which don't overlap each
     /// other. A result is written there at once where its kernel allows it, and copied otherwise.
@@ -37,10 +44,7 @@ impl Function {
         if let (Form::Call { operation, .. }, [output], [first, ..]) =
             (&self.0.form, outputs, inputs)
         {
-            let same = first.data_ptr() == output.data_ptr()
-                && first.dtype() == output.dtype()
-                && first.array().layout == output.array().layout;
-            if same && operation.twin.is_some() && output.numel() > 0 {
+            if in_place(first, output) && operation.twin.is_some() && output.numel() > 0 {
                 return self.write(inputs);
             }
         }
@@ -50,7 +54,7 @@ impl Function {
         // Memory that is read must not be written before the results are complete.
         let shared = outputs.iter().any(|output| inputs.iter().any(|input| input.overlaps(output)));
         let offered: &[&Tensor] = if shared { &[] } else { outputs };
-        let results = self.call_offered(inputs, offered)?;
+        let mut results = self.call_offered(inputs, offered)?;
         for (result, output) in results.iter().zip(outputs) {
             let (got, want) = (result.dtype(), output.dtype());
             if got != want {
@@ -63,8 +67,16 @@ impl Function {
                 return Err(Error::Shape { op, arg: "the result", got, expected });
             }
         }
+        // A result may be a view of an input that is about to be written. It also may be a view of
+        // something else that was made in the memory of its output.
+        for (result, output) in results.iter_mut().zip(outputs) {
+            let written = outputs.iter().any(|other| other.overlaps(result));
+            if written && !in_place(result, output) {
+                *result = Tensor::from_array(device::to_contiguous(op, result.array())?);
+            }
+        }
         for (result, output) in results.iter().zip(outputs) {
-            if result.data_ptr() != output.data_ptr() {
+            if !in_place(result, output) {
                 device::copy(output.array(), result.array())?;
             }
         }
@@ -86,6 +98,60 @@ impl Function {
             return self.call(inputs).map(SmallVec::from_vec);
         }
         let results = self.traced(inputs)?.trace.call_into(inputs, outputs);
-        results.map(SmallVec::from_vec).map_err(|error| error.root().clone())
+        results.map(SmallVec::from_vec).map_err(|error| self.blame(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inlay_core::DType;
+
+    use super::*;
+
+    /// Fails unless each result is made in the memory of its output.
+    fn assert_direct(text: &str, inputs: &[&Tensor], outputs: &[&Tensor]) -> Result<()> {
+        let function = Function::parse(text)?;
+        let expected = function.call(inputs)?;
+        let results = function.call_offered(inputs, outputs)?;
+        assert_eq!(results.len(), outputs.len());
+        for ((result, output), expected) in results.iter().zip(outputs).zip(&expected) {
+            assert!(in_place(result, output), "{text}: {:?}", result.array().layout);
+            assert_eq!(output.to_vec::<f32>()?, expected.to_vec::<f32>()?, "{text}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn results_are_made_where_they_belong() -> Result<()> {
+        let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]]);
+        let (index, updates) = (Tensor::from([2i64, 0]), Tensor::from([[7.0f32, 8.0], [9.0, 1.0]]));
+        let out = || Tensor::full([3, 2], -1.0f32, DType::F32);
+        let (y, z, w) = (out()?, out()?, Tensor::zeros([2, 2], DType::F32)?);
+        assert_direct("scatter(@, @, @)", &[&x, &index, &updates], &[&y])?;
+        assert_direct("scatter(@, @, @, overwrite=False)", &[&x, &index, &updates], &[&y])?;
+        assert_direct("add(@, @)", &[&x, &x], &[&y])?;
+        assert_direct("tril(@)", &[&x], &[&y])?;
+        // Both gradients of a write, and both of a product.
+        let inputs = [&x, &index, &updates, &x, &x];
+        assert_direct("vjp(101; scatter(@, @, @))", &inputs, &[&y, &w])?;
+        assert_direct("vjp(11; multiply(@, @))", &[&x, &x, &x, &x], &[&y, &z])?;
+        let (xs, many) = (x.reshape([1, 3, 2])?, y.reshape([1, 3, 2])?);
+        let (indices, sources) = (index.reshape([1, 2])?, updates.reshape([1, 2, 2])?);
+        assert_direct("vmap(0, 0, 0; scatter(@, @, @))", &[&xs, &indices, &sources], &[&many])
+    }
+
+    #[test]
+    fn memory_that_does_not_fit_is_not_offered() -> Result<()> {
+        let x = Tensor::from([1.0f32, 2.0]);
+        let sum = Function::parse("add(@, @)")?;
+        let wide = Tensor::zeros([4], DType::F32)?;
+        let half = wide.i(..2)?;
+        let results = sum.call_offered(&[&x, &x], &[&half])?;
+        assert_ne!(results[0].data_ptr(), half.data_ptr());
+        // The offer ends with the call.
+        let y = Tensor::zeros([2], DType::F32)?;
+        sum.call_offered(&[&x, &x], &[&y])?;
+        assert_ne!(x.add(&x)?.data_ptr(), y.data_ptr());
+        Ok(())
     }
 }

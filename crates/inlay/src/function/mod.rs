@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 use crate::declare::{ArgumentKind, Operation, Value};
 use crate::graph::{Kinds, Program, Sizes, Trace, Traces};
 use crate::lock::lock;
+use crate::site::without_lines;
 use crate::{NoGrad, Tensor};
 
 /// A call without its tensors: an operation with the values of all other arguments, a derivative,
@@ -53,6 +54,8 @@ struct Inner {
     form: Form,
     inputs: usize,
     outputs: usize,
+    /// The number of derivatives and batches around the call.
+    depth: usize,
     traces: Traces<Kinds, Traced>,
 }
 
@@ -139,6 +142,13 @@ const KEPT: usize = 1024;
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 impl Function {
+    /// The largest number of derivatives and batches around a call. It bounds recursion.
+    ///
+    /// ```
+    /// assert!(inlay::Function::DEEPEST > 3);
+    /// ```
+    pub const DEEPEST: usize = 64;
+
     /// Returns the call of an operation with these values. The values of tensors are ignored and may
     /// be absent; `lists` has the length of each argument that is a list of tensors.
     ///
@@ -190,8 +200,10 @@ impl Function {
     /// # Errors
     /// A text that describes no function.
     pub fn parse(text: &str) -> Result<Function> {
-        match lock(&KNOWN).by_text.get(text) {
-            Some(known) => Ok(known.clone()),
+        // The lock is released before the text is read, which adds functions.
+        let known = lock(&KNOWN).by_text.get(text).cloned();
+        match known {
+            Some(known) => Ok(known),
             None => text::parse(text),
         }
     }
@@ -203,8 +215,9 @@ impl Function {
         if let Some(function) = known.by_text.get(&text) {
             return function.clone();
         }
-        let (inputs, outputs) = form.counts();
-        let inner = Inner { text: text.clone(), form, inputs, outputs, traces: Traces::default() };
+        let ((inputs, outputs), depth) = (form.counts(), form.depth());
+        let traces = Traces::default();
+        let inner = Inner { text: text.clone(), form, inputs, outputs, depth, traces };
         let function = Function(Arc::new(inner));
         let oldest = if known.order.len() < KEPT { None } else { known.order.pop_front() };
         let dropped = oldest.and_then(|oldest| known.by_text.remove(&oldest));
@@ -307,7 +320,8 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// Another number of flags than of inputs, or an input that has no gradient.
+    /// Another number of flags than of inputs, an input that has no gradient, or a function of
+    /// [`Function::DEEPEST`] derivatives and batches.
     pub fn vjp(&self, wanted: &[bool]) -> Result<Function> {
         let name = self.operation().name;
         if wanted.len() != self.inputs() {
@@ -317,6 +331,7 @@ impl Function {
         if wanted.iter().zip(&may).any(|(wanted, may)| *wanted && !may) {
             return Err(problem(name, "vjp is asked for the gradient of an input without one"));
         }
+        self.expect_shallow()?;
         Ok(Function::intern(Form::Vjp { of: self.clone(), wanted: wanted.into() }))
     }
 
@@ -333,7 +348,8 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// Another number of axes than of inputs, or no batch axis at all.
+    /// Another number of axes than of inputs, no batch axis at all, or a function of
+    /// [`Function::DEEPEST`] derivatives and batches.
     pub fn vmap(&self, axes: &[Option<usize>]) -> Result<Function> {
         let name = self.operation().name;
         if axes.len() != self.inputs() || axes.iter().all(Option::is_none) {
@@ -342,6 +358,7 @@ impl Function {
                 "vmap needs a position for each input, and at least one axis",
             ));
         }
+        self.expect_shallow()?;
         Ok(Function::intern(Form::Vmap { of: self.clone(), axes: axes.into() }))
     }
 
@@ -368,7 +385,7 @@ impl Function {
             }
             _ => {
                 let traced = self.traced(inputs)?;
-                traced.trace.call(inputs).map_err(|error| error.root().clone())
+                traced.trace.call(inputs).map_err(|error| self.blame(&error))
             }
         }
     }
@@ -443,7 +460,10 @@ impl Function {
     /// Inputs that the operation does not take; an open size that it must know.
     pub fn infer(&self, inputs: &[Meta]) -> Result<Vec<(DType, Vec<Extent>)>> {
         self.expect_inputs(inputs.len())?;
-        let program = Program::new();
+        without_lines(|| self.infer_in(&Program::new(), inputs))
+    }
+
+    fn infer_in(&self, program: &Program, inputs: &[Meta]) -> Result<Vec<(DType, Vec<Extent>)>> {
         let fed: Vec<Tensor> = inputs
             .iter()
             .enumerate()
@@ -452,7 +472,7 @@ impl Function {
                 program.data(&format!("arg{k}"), &shape, meta.dtype)
             })
             .collect::<Result<_>>()?;
-        let results = self.evaluate(&fed, Some(&program));
+        let results = self.evaluate(&fed, Some(program));
         program.close();
         let of = |dim: &Dim| match dim {
             Dim::Known(size) => Extent::Known(*size),
@@ -464,7 +484,7 @@ impl Function {
                 fed.iter().enumerate().find_map(same).unwrap_or(Extent::Open)
             }
         };
-        let results = results.map_err(|error| error.root().clone())?;
+        let results = results.map_err(|error| self.blame(&error))?;
         Ok(results
             .iter()
             .map(|result| (result.dtype(), result.dims().iter().map(of).collect()))
@@ -479,15 +499,48 @@ impl Function {
         Err(problem(self.operation().name, &text))
     }
 
+    /// Returns the error of a step as one of the operation, which is what the caller knows: a step
+    /// may be another operation that does the same for a batch.
+    fn blame(&self, error: &Error) -> Error {
+        let mut error = error.root().clone();
+        match &mut error {
+            Error::DType { op, .. }
+            | Error::DTypeMismatch { op, .. }
+            | Error::Undefined { op, .. }
+            | Error::Shape { op, .. }
+            | Error::Broadcast { op, .. }
+            | Error::BroadcastTogether { op, .. }
+            | Error::Rank { op, .. }
+            | Error::TooShort { op, .. }
+            | Error::Index { op, .. }
+            | Error::Axis { op, .. } => *op = self.operation().name,
+            _ => {}
+        }
+        error
+    }
+
+    fn expect_shallow(&self) -> Result<()> {
+        if self.0.depth < Function::DEEPEST {
+            return Ok(());
+        }
+        let most = Function::DEEPEST;
+        Err(problem(self.operation().name, &format!("more than {most} derivatives and batches")))
+    }
+
     fn traced(&self, inputs: &[&Tensor]) -> Result<Arc<Traced>> {
+        let shapes: SmallVec<[&[usize]; 8]> = inputs.iter().map(|input| input.shape()).collect();
+        self.expect_shapes(&shapes)?;
         let kinds = inputs.iter().map(|input| (input.dtype(), input.rank())).collect();
         self.trace_for(&kinds, || inputs.iter().map(|input| input.shape().to_vec()).collect())
     }
 
     fn trace_for(&self, kinds: &Kinds, sizes: impl FnOnce() -> Sizes) -> Result<Arc<Traced>> {
         let trace = |sizes: Option<&Sizes>| {
-            let (program, inputs) = Trace::start(kinds, sizes)?;
-            let results = self.evaluate(&inputs, Some(&program))?;
+            let (program, inputs, results) = without_lines(|| {
+                let (program, inputs) = Trace::start(kinds, sizes)?;
+                let results = self.evaluate(&inputs, Some(&program))?;
+                Ok::<_, Error>((program, inputs, results))
+            })?;
             let trace = Trace::finish(&program, &results, false)?;
             program.close();
             let needs = trace.needs(inputs.len());
@@ -495,7 +548,7 @@ impl Function {
         };
         let needs_sizes = |error: &Error| error.is_open_size() || *error == Error::LateSize;
         let traced = self.0.traces.get_or_trace(kinds, sizes, trace, needs_sizes);
-        traced.map_err(|error| error.root().clone())
+        traced.map_err(|error| self.blame(&error))
     }
 }
 
@@ -508,6 +561,14 @@ impl Form {
                 (of.inputs() + 2 * of.outputs(), wanted.iter().filter(|wanted| **wanted).count())
             }
             Form::Vmap { of, .. } => (of.inputs(), of.outputs()),
+        }
+    }
+
+    /// The number of derivatives and batches around the call.
+    fn depth(&self) -> usize {
+        match self {
+            Form::Call { .. } => 0,
+            Form::Vjp { of, .. } | Form::Vmap { of, .. } => of.0.depth + 1,
         }
     }
 }

@@ -3,8 +3,6 @@
 //! `@` is a tensor and `[@, @]` a list of tensors, in the order of the arguments. Other arguments
 //! are written `name=value` as in Python, without those that were left out.
 
-use std::fmt::Write;
-
 use inlay_core::{DType, Error, Reduce, Result};
 use num_complex::Complex64;
 use smallvec::SmallVec;
@@ -82,9 +80,6 @@ pub(super) fn parse(text: &str) -> Result<Function> {
     }
 }
 
-/// The largest number of derivatives and batches around a call. It bounds the recursion.
-const DEEPEST: usize = 64;
-
 struct Reader<'t> {
     text: &'t str,
     at: usize,
@@ -101,8 +96,11 @@ impl<'t> Reader<'t> {
         if found.is_empty() {
             found.push_str("the end");
         }
-        let mut problem = String::new();
-        let _ = write!(problem, "{found:?} in the text {:?}, expected {expected}", self.text);
+        let mut text: String = self.text.chars().take(200).collect();
+        if text.len() < self.text.len() {
+            text.push_str("...");
+        }
+        let problem = format!("{found:?} in the text {text:?}, expected {expected}");
         Error::Function { op: "function", problem }
     }
 
@@ -155,7 +153,8 @@ impl<'t> Reader<'t> {
 
     fn function(&mut self) -> Result<Function> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        // The call itself is one more than the derivatives and batches around it.
+        if self.depth > Function::DEEPEST + 1 {
             return Err(self.unexpected("fewer nested functions"));
         }
         let name = self.name();
@@ -291,7 +290,8 @@ impl<'t> Reader<'t> {
         if self.rest().starts_with(['T', 'F']) {
             return Ok(Scalar::Bool(self.flag()?));
         }
-        if self.takes("complex(") {
+        if self.takes("complex") {
+            self.expect("(")?;
             let re = self.number()?;
             self.expect(",")?;
             let im = self.number()?;

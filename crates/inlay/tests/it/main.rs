@@ -5,6 +5,7 @@ mod cases;
 mod data;
 mod documentation;
 mod examples;
+mod functions;
 #[cfg(feature = "gpu")]
 mod gpu;
 mod gradients;
