@@ -87,7 +87,9 @@ def test_their_tensors_are_arguments_of_every_kind(make) -> None:
         lambda a: inlay.to_tensor(a(x)),
     ):
         got, expected = call(lambda theirs: theirs), call(lambda theirs: theirs.numpy())
-        assert type(got) is type(expected)
+        # A result belongs to the library of the arguments, but a target stays what it is, and
+        # `to_tensor` returns a Tensor.
+        assert type(got) in (type(x), inlay.Tensor)
         assert np.array_equal(np.asarray(got), np.asarray(expected))
 
 
@@ -112,7 +114,7 @@ def test_tensors_of_others_are_arguments() -> None:
     for other in (torch.ones(2), paddle.ones([2])):
         assert inlay.to_tensor(other).tolist() == [1, 1]
         result = inlay.scatter(other, [0], [5.0])
-        assert isinstance(result, np.ndarray)
+        assert type(result) is type(other)
         assert result.tolist() == [5, 1]
     other = torch.ones(2)
     assert inlay.scatter_(other, [0], [5.0]) is other
