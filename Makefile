@@ -61,14 +61,15 @@ test-peers: $(PEERS)/.inlay ## Run the tests against the real PyTorch, Paddle an
 test-bridges: $(BRIDGED:%=test-%) ## Run the tests on tensors of PyTorch, Paddle and JAX, each in an environment of its own; test-torch for one
 
 $(BRIDGED:%=test-%): test-%: $(BRIDGES)/%/.inlay
-	$(BRIDGES)/$*/bin/python -m pytest --quiet --maxfail 50 python/tests/bridges/$*
+	$(BRIDGES)/$*/bin/python -m pytest --quiet --maxfail 50 python/tests/bridges/$* python/tests/bridges/test_benchmark_rows.py
 
 driver: ## Install a software Vulkan driver on Debian if there is no driver
 	@$(HAS_DRIVER) || { echo "no Vulkan driver: installing Debian's"; $(AS_ROOT) sh -c \
 	    'apt-get update -qq && apt-get install -y -qq --no-install-recommends $(DRIVER)'; }
 
-bench: $(BENCHED:%=$(BENCH)/%/.tools) $(BENCH)/inlay/.inlay ## Measure beside PyTorch, Paddle, JAX and NumPy; ONLY=masked for a part, ONLY=gpu, THREADS=1
+bench: $(BENCHED:%=$(BENCH)/%/.tools) $(BENCH)/inlay/.inlay $(BRIDGED:%=$(BENCH)/%/.inlay) ## Measure beside PyTorch, Paddle, JAX and NumPy; ONLY=masked for a part, ONLY=gpu, ONLY=bridges, THREADS=1
 	$(BENCH)/inlay/bin/python -m benchmarks --only '$(ONLY)' $(THREADS:%=--threads %)
+	$(if $(ONLY),,$(BENCH)/inlay/bin/python -m benchmarks --only bridges $(THREADS:%=--threads %))
 
 figures: $(VENV)/.demo ## Update the figures and the picture of README.md and docs/ from the newest record
 	$(BIN)/python -m benchmarks.figures
@@ -167,8 +168,9 @@ $(BENCH)/%/.tools: pyproject.toml
 	$(BENCH)/$*/bin/python -m pip install --quiet --group $(GROUP)
 	touch $@
 
-$(BENCH)/inlay/.inlay: $(BENCH)/inlay/.tools dist/.built
-	$(BENCH)/inlay/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
+# Inlay is also installed beside each framework whose tensors it takes.
+$(BENCH)/%/.inlay: $(BENCH)/%/.tools dist/.built
+	$(BENCH)/$*/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	touch $@
 
 # Builds the wheel of another revision. It shares the target directory of this tree, so that

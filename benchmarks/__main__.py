@@ -28,6 +28,9 @@ CONTENDERS = {
     "limit": "numpy",
     "gpu-copy": "inlay",
 }
+# The contenders that share the process of a framework. The framework is prepared first: if it
+# crashes, the process is started again, and contenders that were prepared before are lost.
+SHARING = ("inlay", "inlay-bridge", "inlay-compiled", "inlay-alternating", "matmul")
 LEAST_ROUNDS = 3
 BUDGET = 1.5  # seconds per library and workload; a slower library gets fewer rounds
 
@@ -42,6 +45,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1.0, help="of the sizes, for a trial")
     parser.add_argument("--python", help="an interpreter that has all libraries, for a trial")
     return parser.parse_args()
+
+
+def available() -> list[tuple[str, str, str]]:
+    """Each contender with its environment and the host of its process, if it shares one."""
+    own = [(name, environment, "") for name, environment in CONTENDERS.items()]
+    shared = [(name, host, host) for host in rows.HOSTS for name in (host, *SHARING)]
+    return own + shared
 
 
 def measure(row: rows.Row, contenders: list[Contender], rounds: int) -> tuple[int, int] | None:
@@ -66,11 +76,11 @@ def main() -> int:
         print(f"no workload's name contains {options.only!r}", file=sys.stderr)
         return 2
     processes.confine(options.threads)
-    commands = {
-        name: (options.python or processes.python_of(environment), name)
-        for name, environment in CONTENDERS.items()
-        if any(processes.takes_part(name, row) for row in chosen)
-    }
+    commands = [
+        processes.Command(name, name, options.python or processes.python_of(environment), host)
+        for name, environment, host in available()
+        if any(processes.takes_part(name, row, host) for row in chosen)
+    ]
     began = time.monotonic()
     entries: list[record.Entry] = []
     notes: list[str] = []
@@ -79,9 +89,9 @@ def main() -> int:
     log.unlink(missing_ok=True)
     with processes.started(commands, options.threads, log) as started:
         hello = {one.name: one.hello for one in started}
-        print(table.heading(), flush=True)
+        print(table.heading(bridges=bool(chosen[0].host)), flush=True)
         for number, row in enumerate(chosen, 1):
-            contenders = [one for one in started if processes.takes_part(one.name, row)]
+            contenders = [one for one in started if processes.takes_part(one.name, row, one.host)]
             moved = measure(row, contenders, options.rounds)
             entries.append(judge.entry(row, contenders, moved, options.threads))
             notes += judge.differences(row, contenders)
@@ -92,8 +102,8 @@ def main() -> int:
     took = time.monotonic() - began
     whole = judge.make(entries, notes, hello, options.threads, options.rounds, took)
     print("\n" + table.summary(whole))
-    if options.scale == 1 and options.only in ("", "gpu"):
-        name = f"{whole.date}-gpu" if options.only else whole.date
+    if options.scale == 1 and options.only in ("", "gpu", "bridges"):
+        name = "-".join(filter(None, (whole.date, options.only)))
         file = table.write(whole, record.FOLDER, name)
     else:
         file = table.write(whole, ROOT / "out", "bench")

@@ -32,10 +32,9 @@ def build(row: Row, rng: np.random.Generator) -> Arrays:
     if row.op == "slice_chain":
         start, stop = patches(row)[0]
         return {"x": x, "values": unit(STEPS, stop - start, *row.shape[1:])}
-    if row.op == "mixed_chain":
+    if row.op in ("four_chain", "mixed_chain"):
         mask = unit(*row.shape) < row.mask
-        corner = min(CORNER, *row.shape)
-        return {
+        found = {
             "x": x,
             "rows": unit(rows // 4, row.shape[1]),
             "diagonal": unit(min(row.shape)),
@@ -43,8 +42,11 @@ def build(row: Row, rng: np.random.Generator) -> Arrays:
             "updates": unit(row.entries, row.shape[1]),
             "mask": mask,
             "source": unit(int(mask.sum())),
-            "corner": unit(corner * (corner + 1) // 2),
         }
+        if row.op == "mixed_chain":
+            corner = min(CORNER, *row.shape)
+            found["corner"] = unit(corner * (corner + 1) // 2)
+        return found
     if row.op == "train_step":
         return {
             "x": x + 1,  # not near 0, where relative errors are large
@@ -62,15 +64,15 @@ def forward(row: Row, a: Arrays) -> np.ndarray:
     if row.op == "slice_chain":
         for (start, stop), patch in zip(patches(row), a["values"], strict=True):
             y[start:stop] = patch[: stop - start]
-    elif row.op == "mixed_chain":
+    elif row.op in ("four_chain", "mixed_chain"):
         y[: len(a["rows"])] = a["rows"]
         np.fill_diagonal(y, a["diagonal"])
         wide = y.astype(np.float64)
         np.add.at(wide, a["index"], a["updates"])
         y = wide.astype(np.float32)
         y[a["mask"]] = a["source"]
-        corner = np.tril_indices(min(CORNER, *row.shape))
-        y[corner] = a["corner"]
+        if row.op == "mixed_chain":
+            y[np.tril_indices(min(CORNER, *row.shape))] = a["corner"]
     elif row.op == "train_step":
         wide = a["x"].astype(np.float64)
         sums = np.zeros_like(wide)
@@ -123,6 +125,6 @@ def function_of(
 
 def moved(row: Row, a: Arrays) -> tuple[int, int] | None:
     """The bytes that a chain must read and write."""
-    if row.op not in ("slice_chain", "mixed_chain"):
+    if row.op not in ("slice_chain", "four_chain", "mixed_chain"):
         return None
     return sum(array.nbytes for array in a.values()), a["x"].nbytes

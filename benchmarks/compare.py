@@ -150,12 +150,12 @@ def run(
     """Measure pairs in newly started processes. Returns errors in results."""
     # Every other pass starts the base first. An effect of the order is noise between passes.
     builds = [("", options.new), (BASE, options.base)][:: 1 if number % 2 else -1]
-    commands = {
-        kind + build: (python, kind)
+    commands = [
+        processes.Command(kind + build, kind, python)
         for kind in KINDS
         for build, python in builds
         if any(pair.kind == kind for pair in pairs)
-    }
+    ]
     wrong = []
     with processes.started(commands, options.threads, LOG) as started:
         names = list(dict.fromkeys(pair.row.name for pair in pairs))

@@ -1,4 +1,4 @@
-"""The parent's side of a library's process."""
+"""The parent's side of the processes of the libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,28 +23,23 @@ class GoneError(Exception):
     """The process crashed, or did not answer in time."""
 
 
-class Contender:
-    """One library in its own process, which is suspended except while it has work."""
+class Process:
+    """A process with one or more libraries, which is suspended except while it has work."""
 
     def __init__(
-        self, name: str, library: str, python: str, environment: Mapping[str, str], log: IO[str]
+        self, libraries: Sequence[str], python: str, environment: Mapping[str, str], log: IO[str]
     ) -> None:
-        self.name = name
-        self.command = [python, "-m", "benchmarks.worker", library]
+        self.command = [python, "-m", "benchmarks.worker", *libraries]
         self.environment = dict(environment)
         self.log = log
         self.process: subprocess.Popen[bytes] | None = None
         self.buffer = b""
+        self.starts = 0
         self.hello = self.start()
-        self.forget()
-
-    def forget(self) -> None:
-        self.prepared: dict[str, Any] = {}
-        self.samples: list[float] = []
-        self.spent = 0.0
 
     def start(self) -> dict[str, Any]:
         self.buffer = b""
+        self.starts += 1
         self.process = subprocess.Popen(
             self.command,
             cwd=ROOT,
@@ -95,6 +90,33 @@ class Contender:
         except BrokenPipeError:
             raise GoneError("crashed") from None
 
+    def end(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            with contextlib.suppress(BrokenPipeError):
+                self.process.communicate()
+
+
+class Contender:
+    """One library on the workloads, in a process that it may share with others."""
+
+    def __init__(self, name: str, library: str, process: Process, host: str = "") -> None:
+        self.name = name
+        self.library = library
+        self.process = process
+        self.host = host
+        self.hello = process.hello[library]
+        self.start = 0  # the start of the process in which the workload was prepared
+        self.forget()
+
+    def forget(self) -> None:
+        self.prepared: dict[str, Any] = {}
+        self.samples: list[float] = []
+        self.spent = 0.0
+
+    def ask(self, message: dict[str, Any]) -> None:
+        self.process.ask({**message, "library": self.library})
+
     def prepare(self, row: Row, folder: Path) -> None:
         """Let the library choose its fastest variant. A variant that crashes is excluded."""
         self.forget()
@@ -107,45 +129,41 @@ class Contender:
                 answer: dict[str, Any] = {"trying": ""}
                 while "trying" in answer:
                     trying = answer["trying"] or trying
-                    answer = self.listen(PREPARING)
-                self.halt()
+                    answer = self.process.listen(PREPARING)
+                self.process.halt()
+                self.start = self.process.starts
                 self.prepared = {**answer, "tried": {**answer["tried"], **crashed}}
                 return
             except GoneError as gone:
                 crashed[trying] = {"error": str(gone)}
-                self.start()
+                self.process.start()
         self.prepared = {"variant": None, "tried": crashed}
 
     @property
     def ready(self) -> bool:
-        return self.prepared.get("variant") is not None
+        """Whether it can be timed: it has a variant, and its process is still the same."""
+        return self.prepared.get("variant") is not None and self.start == self.process.starts
 
     def time(self, pieces: int = 1) -> None:
         """Take one sample: the time of a call in the fastest piece of a timing."""
         began = time.monotonic()
         try:
             self.ask({"do": "time", "pieces": pieces})
-            answer = self.listen(TIMING)
+            answer = self.process.listen(TIMING)
         except GoneError as gone:
             self.prepared["tried"][self.prepared["variant"]] = {"error": str(gone)}
             self.prepared["variant"] = None
             self.samples = []
-            self.start()
+            self.process.start()
             return
-        self.halt()
+        self.process.halt()
         self.samples.append(answer["seconds"])
         self.spent += time.monotonic() - began
 
     def release(self) -> None:
         try:
             self.ask({"do": "release"})
-            self.listen(TIMING)
+            self.process.listen(TIMING)
         except GoneError:
-            self.start()
-        self.halt()
-
-    def end(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            with contextlib.suppress(BrokenPipeError):
-                self.process.communicate()
+            self.process.start()
+        self.process.halt()

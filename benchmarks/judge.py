@@ -27,6 +27,9 @@ def entry(
         row = dataclasses.replace(row, **alone, eager_at_least=None)
     measured = {one.name: one for one in contenders if one.samples}
     peers = [name for name in PEERS if name in measured]
+    seconds = {name: statistics.median(one.samples) for name, one in measured.items()}
+    if {"matmul", "inlay-bridge"} <= set(seconds):
+        seconds["alone"] = seconds["matmul"] + seconds["inlay-bridge"]
     found = Entry(
         workload=row.name,
         group=row.group,
@@ -36,7 +39,7 @@ def entry(
         elements=row.count,
         moved=sum(moved or ()),
         ours=row.ours,
-        seconds={name: statistics.median(one.samples) for name, one in measured.items()},
+        seconds=seconds,
         variants={name: measured[name].prepared["variant"] for name in peers},
         # A peer with a wrong result is recorded but not compared.
         different=tuple(n for n in peers if measured[n].prepared["verdict"] == "different"),

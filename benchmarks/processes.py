@@ -6,13 +6,14 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import inputs, limit, reference
-from benchmarks.contender import ROOT, Contender
+from benchmarks.contender import ROOT, Contender, Process
 from benchmarks.rows import Row
 
 # Contenders that are timed only on rows that name them.
@@ -20,8 +21,10 @@ SPECIAL = ("inlay-static", "inlay-gpu", "gpu-copy")
 ROOM = 4 * 2**30  # bytes; enough for the files of the largest workload
 
 
-def takes_part(name: str, row: Row) -> bool:
-    """Whether a contender is timed on a workload."""
+def takes_part(name: str, row: Row, host: str = "") -> bool:
+    """Whether a contender, in the process of a host, is timed on a workload."""
+    if host != row.host:
+        return False
     return name in row.contenders if row.contenders else name not in SPECIAL
 
 
@@ -50,21 +53,34 @@ def python_of(environment: str) -> str:
     return str(ROOT / f".venv-bench/{environment}/bin/python")
 
 
+@dataclass(frozen=True)
+class Command:
+    """A contender to start. Contenders with the same host share one process."""
+
+    name: str
+    library: str
+    python: str
+    host: str = ""
+
+
 @contextlib.contextmanager
-def started(
-    commands: Mapping[str, tuple[str, str]], threads: int, log: Path
-) -> Iterator[list[Contender]]:
-    """Start one process per contender, given as name: (interpreter, library), and end them."""
+def started(commands: Sequence[Command], threads: int, log: Path) -> Iterator[list[Contender]]:
+    """Start the processes of some contenders, and end them."""
+    groups: dict[tuple[str, str], list[Command]] = {}
+    for one in commands:
+        groups.setdefault((one.host, "" if one.host else one.name), []).append(one)
     found: list[Contender] = []
     log.parent.mkdir(exist_ok=True)
     with log.open("a") as text:
         try:
-            for name, (python, library) in commands.items():
-                found.append(Contender(name, library, python, variables(threads), text))
+            for group in groups.values():
+                libraries = [one.library for one in group]
+                process = Process(libraries, group[0].python, variables(threads), text)
+                found += [Contender(one.name, one.library, process, one.host) for one in group]
             yield found
         finally:
-            for one in found:
-                one.end()
+            for contender in found:
+                contender.process.end()
 
 
 def shared_folder() -> str | None:

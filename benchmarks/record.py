@@ -15,8 +15,9 @@ FOLDER = Path(__file__).with_name("record")
 PEERS = ("torch", "paddle", "jax", "numpy")
 CONTENDERS = (
     *("inlay", "inlay-numpy", "inlay-static", "inlay-gpu"),
+    *("inlay-bridge", "inlay-compiled", "inlay-alternating"),
     *PEERS,
-    *("limit", "gpu-copy"),
+    *("limit", "gpu-copy", "matmul", "alone"),
 )
 
 
@@ -53,6 +54,11 @@ class Entry:
     def over(self, name: str) -> float | None:
         """The time of another contender divided by Inlay's."""
         return self.seconds[name] / self.time if self.time and name in self.seconds else None
+
+    @property
+    def host(self) -> str:
+        """The framework on whose tensors and in whose process the workload ran, if any."""
+        return self.workload.split("/")[1] if self.group.startswith("bridges") else ""
 
     @property
     def of_limit(self) -> float | None:

@@ -9,21 +9,28 @@ from pathlib import Path
 from benchmarks.record import CONTENDERS, PEERS, Entry, Record, read, to_csv
 
 COLUMNS = (
-    ("workload", 50),
+    ("workload", 64),
     ("inlay", 9),
     ("numpy i/o", 9),
-    ("peer", 17),
+    ("peer", 20),
     ("ratio", 6),
     ("at least", 8),
     ("x limit", 7),
     ("", 0),
 )
+# Of the workloads on a framework's tensors, two other figures are shown in these places.
+BRIDGE_COLUMNS = {"numpy i/o": "own", "x limit": "faster"}
 GROUPS = {
     "target": "Targets",
     "tiny": "Tiny calls",
     "static": "Static graphs",
     "coverage": "Coverage",
     "gpu": "On the GPU",
+    "bridges-large": "On a framework's tensors: large calls",
+    "bridges-tiny": "On a framework's tensors: tiny calls",
+    "bridges-gradients": "On a framework's tensors: tiny calls with gradients",
+    "bridges-chains": "Chains that a framework compiles",
+    "bridges-threads": "In turn with a framework's matrix product",
 }
 TITLES = {
     "inlay": "Inlay",
@@ -31,6 +38,11 @@ TITLES = {
     "inlay-static": "static",
     "inlay-gpu": "GPU",
     "gpu-copy": "copy on the GPU",
+    "inlay-bridge": "on its tensors",
+    "inlay-compiled": "compiled",
+    "inlay-alternating": "in turn",
+    "matmul": "matrix product",
+    "alone": "sum of both alone",
 }
 NEAR = 1.3  # times the limit; a move that is not slower counts as near the limit
 LARGE = 1 << 24  # bytes; larger than the caches
@@ -72,8 +84,9 @@ def aligned(cells: Sequence[str]) -> str:
     return "  ".join(parts[:-1]) + f"  {cells[-1]}"
 
 
-def heading() -> str:
-    return aligned([name for name, _ in COLUMNS]).rstrip()
+def heading(bridges: bool = False) -> str:
+    renamed = BRIDGE_COLUMNS if bridges else {}
+    return aligned([renamed.get(name, name) for name, _ in COLUMNS]).rstrip()
 
 
 def line(one: Entry, progress: str) -> str:
@@ -86,11 +99,11 @@ def line(one: Entry, progress: str) -> str:
         [
             f"{progress} {one.workload}"[: COLUMNS[0][1]],
             span(one.time),
-            span(one.seconds.get("inlay-numpy")),
+            span(one.seconds.get("inlay" if one.host else "inlay-numpy")),
             peer,
             times(one.over(one.peer)),
             bound(one),
-            times(one.of_limit),
+            times(one.over(one.host) if one.host else one.of_limit),
             met(one),
         ]
     ).rstrip()
@@ -159,7 +172,7 @@ def page(whole: Record) -> str:
     for group, title in GROUPS.items():
         some = [one for one in whole.entries if one.group == group]
         if some:
-            lines += ["", f"## {title}", "", *grid(some)]
+            lines += ["", f"## {title}", "", *(bridge_grid if some[0].host else grid)(some)]
     if whole.notes:
         lines += ["", "## Notes", "", *(f"- {note}" for note in whole.notes)]
     return "\n".join(lines) + "\n"
@@ -178,10 +191,42 @@ def grid(entries: Sequence[Entry]) -> list[str]:
     return lines
 
 
+def bridge_grid(entries: Sequence[Entry]) -> list[str]:
+    """A table with one column for the framework of each workload.
+
+    It also has how many times faster than the framework Inlay is, on its own tensors and on those
+    of the framework.
+    """
+    timed = {name for one in entries for name in one.seconds}
+    names = [name for name in CONTENDERS if name in timed and name not in PEERS]
+    framed = bool(timed & set(PEERS))
+    framework = ["framework", "own faster", "faster"] if framed else []
+    titles = [TITLES.get(name, name) for name in names]
+    head = ["workload", *titles, *framework, "ratio", "at least", ""]
+    lines = [cells(head), rule(len(head))]
+    for one in entries:
+        spans = [span(one.seconds.get(name)) for name in names]
+        if framed:
+            own, theirs = one.seconds.get("inlay"), one.seconds.get(one.host)
+            spans += [
+                starred(one, one.host),
+                times(theirs / own if own and theirs else None),
+                times(one.over(one.host)),
+            ]
+        figures = [times(one.over(one.peer)), bound(one)]
+        lines.append(cells([one.workload, *spans, *figures, met(one)]))
+    return lines
+
+
 def marked(one: Entry, name: str) -> str:
     """A contender's time: bold for the best peer, with an asterisk if the result differs."""
+    text = starred(one, name)
+    return f"**{text}**" if name == one.best else text
+
+
+def starred(one: Entry, name: str) -> str:
+    """A contender's time, with an asterisk if the result differs."""
     text = span(one.seconds.get(name))
-    text = f"**{text}**" if name == one.best else text
     return f"{text} \\*" if name in one.different else text
 
 

@@ -1,7 +1,7 @@
-"""The process of one library. It reads commands from its parent as lines of JSON.
+"""The process of one or more libraries. It reads commands from its parent as lines of JSON.
 
-``python -m benchmarks.worker LIBRARY`` answers ``prepare`` with the variants that it tried and the
-one that it chose, and ``time`` with the seconds that a call took. ``release`` has no answer.
+``python -m benchmarks.worker LIBRARY...`` answers ``prepare`` with the variants that it tried and
+the one that it chose, and ``time`` with the seconds that a call took. Each command names a library.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COLD = 0.2  # seconds; a call that takes longer needs no warm-up
 SLOW = 3.0  # a variant that is this many times slower than the fastest is timed with one call
 HOPELESS = 50.0  # one this many times slower is not timed again; its first call may have compiled
 EXPECTED = ("result", "grad_x", "grad_values")
-LIMITS = ("limit", "gpu-copy")  # these compute no result
+LIMITS = ("limit", "gpu-copy", "matmul")  # these compute no result
 
 
 def seconds(run: Loop, at_least: float, guess: float) -> float:
@@ -52,6 +52,11 @@ class Worker:
         self.name = name
         self.library = importlib.import_module(f"benchmarks.libraries.{name.replace('-', '_')}_")
         self.release()
+
+    def hello(self) -> dict[str, str]:
+        found = {"version": self.library.VERSION, "numpy": np.__version__}
+        device = getattr(self.library, "DEVICE", None)
+        return found if device is None else {**found, "device": device}
 
     def release(self) -> None:
         self.tensors: dict[str, Any] = {}
@@ -143,7 +148,6 @@ class Worker:
 
 
 def main() -> None:
-    name = sys.argv[1]
     # Libraries may print to stdout, but only messages may reach the parent.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -154,13 +158,11 @@ def main() -> None:
     def say(answer: dict[str, Any]) -> None:
         answers.write(json.dumps(answer) + "\n")
 
-    worker = Worker(name)
-    hello = {"version": worker.library.VERSION, "numpy": np.__version__}
-    if hasattr(worker.library, "DEVICE"):
-        hello["device"] = worker.library.DEVICE
-    say(hello)
+    workers = {name: Worker(name) for name in sys.argv[1:]}
+    say({name: worker.hello() for name, worker in workers.items()})
     for line in sys.stdin:
         message = json.loads(line)
+        worker = workers[message["library"]]
         if message["do"] == "prepare":
             folder = Path(message["folder"])
             say(worker.prepare(row(message["row"]), folder, message["without"], say))

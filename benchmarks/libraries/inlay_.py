@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -62,11 +63,13 @@ def arguments(row: Row, t: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, A
     return (*row.shape, row.offset), {}
 
 
-def variants(row: Row, t: dict[str, Any]) -> Variants:
+def variants(
+    row: Row, t: dict[str, Any], grad: Callable[..., Sequence[Any]] = inlay.grad
+) -> Variants:
     if row.op in CHAINS:
         return {} if row.op == "build_program" else {"eager": partial(function(row), **t)}
     name = f"{row.op}_" if row.mode == "in place" else row.op
     positional, named = arguments(row, t)
     call = partial(getattr(inlay, name), *positional, **named)
     found: Variants = {name: call}
-    return with_gradients(found, t, inlay.grad) if row.mode == "backward" else found
+    return with_gradients(found, t, grad) if row.mode == "backward" else found

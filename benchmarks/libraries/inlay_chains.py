@@ -16,20 +16,16 @@ def function(row: Row) -> Callable[..., Any]:
     def write(x: Any, patch: Any, start: int, stop: int) -> Any:
         return inlay.slice_scatter(x, patch, 0, start, stop)
 
-    def mixed_chain(
-        x: Any,
-        rows: Any,
-        diagonal: Any,
-        index: Any,
-        updates: Any,
-        mask: Any,
-        source: Any,
-        corner: Any,
+    def four_chain(
+        x: Any, rows: Any, diagonal: Any, index: Any, updates: Any, mask: Any, source: Any
     ) -> Any:
         y = inlay.slice_scatter(x, rows, 0, 0, row.shape[0] // 4)
         y = inlay.diagonal_scatter(y, diagonal)
         y = inlay.scatter(y, index, updates, False, include_self=True)
-        y = inlay.masked_scatter(y, mask, source)
+        return inlay.masked_scatter(y, mask, source)
+
+    def mixed_chain(*, corner: Any, **others: Any) -> Any:
+        y = four_chain(**others)
         size = min(CORNER, *row.shape)
         places = inlay.tril_indices(size, size)
         return inlay.index_put(y, [places[0], places[1]], corner)
@@ -44,4 +40,6 @@ def function(row: Row) -> Callable[..., Any]:
         with inlay.no_grad():
             return x - slope * RATE
 
+    if row.op == "four_chain":
+        return four_chain
     return function_of(row, write, mixed_chain, train_step)

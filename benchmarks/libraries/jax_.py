@@ -44,10 +44,15 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
             return {}
         text = "y = x[mask].block_until_ready()"
         return {} if row.layout != "contiguous" else {"key": Lines(text, x=t["x"], mask=t["mask"])}
+    return compiled(row, t, functions(row))
+
+
+def compiled(row: Row, t: dict[str, Any], functions: dict[str, Function]) -> Variants:
+    """The variants that call compiled functions of x, values, index and mask."""
     names = [name for name in ("x", "values", "index", "mask") if name in t]
     given = [t[name] for name in names]
     found: Variants = {}
-    for name, function in functions(row).items():
+    for name, function in functions.items():
 
         def on_bases(*bases: Any, function: Function = function) -> Any:
             # JAX has no strided tensors, so slicing and transposing are part of the timed work.
@@ -62,10 +67,9 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
         elif row.mode == "in place":
             found[name] = donated(on_bases, given)
         else:
-            compiled = jax.jit(on_bases)
             words = {f"a{n}": value for n, value in enumerate(given)}
             text = f"y = f({', '.join(words)}).block_until_ready()"
-            found[name] = Lines(text, f=compiled, **words)
+            found[name] = Lines(text, f=jax.jit(on_bases), **words)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -48,7 +49,10 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
     function = function_of(row, write, mixed_chain, train_step)
     if function is None:
         return {}
-    compiled = jax.jit(function)
+    return {"jit": waiting(jax.jit(function), t)}
+
+
+def waiting(function: Callable[..., Any], t: dict[str, Any]) -> Lines:
+    """A call with all tensors by their names, which waits until the result is complete."""
     words = ", ".join(f"{name}={name}" for name in t)
-    text = f"y = function({words}).block_until_ready()"
-    return {"jit": Lines(text, function=compiled, **t)}
+    return Lines(f"y = function({words}).block_until_ready()", function=function, **t)

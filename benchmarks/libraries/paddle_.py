@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import paddle
+from paddle import grad
 
 from benchmarks.inputs import FILL, LAID, dtype, view
 from benchmarks.libraries import Lines, Variants, packed, with_gradients
@@ -49,7 +50,7 @@ def variants(row: Row, t: dict[str, Any]) -> Variants:
         return in_place(row, t)
     found = reads(row, t) or writes(row, t) or scatters(row, t)
     if row.mode == "backward":
-        return with_gradients(found, t, paddle.grad)
+        return with_gradients(found, t, grad)
     return packed(found, row, paddle.Tensor.contiguous)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import grad
 
 from benchmarks.inputs import FILL, LAID, dtype, view
 from benchmarks.libraries import Lines, Variants, packed, torch_chains, with_gradients
@@ -56,7 +57,7 @@ def variants(row: Row, t: dict[str, torch.Tensor]) -> Variants:
         return in_place(row, t)
     found = reads(row, t) or writes(row, t) or scatters(row, t)
     if row.mode == "backward":
-        return with_gradients(found, t, torch.autograd.grad)
+        return with_gradients(found, t, grad)
     return packed(found, row, torch.Tensor.contiguous)
 
 

@@ -1,4 +1,4 @@
-"""What the bridges to PyTorch, Paddle and JAX share: the arguments of a call as tensors of one library."""
+"""What the bridges share: arguments as tensors of one library, and threads."""
 
 from __future__ import annotations
 

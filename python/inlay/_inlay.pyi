@@ -251,7 +251,11 @@ class Tensor:
     def broadcast_to(self, *shape: SupportsIndex, name: str | None = None) -> Tensor: ...
     def cast(self, dtype: DTypeLike) -> Tensor: ...
     def diagonal(
-        self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+        self,
+        offset: SupportsIndex = 0,
+        axis1: SupportsIndex = 0,
+        axis2: SupportsIndex = 1,
+        name: str | None = None,
     ) -> Tensor: ...
     def diagonal_scatter(
         self,
@@ -480,6 +484,8 @@ class Tensor:
 @overload
 def add(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def add(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def add(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def add(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
@@ -487,6 +493,10 @@ def add(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 def amax(
     x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Tensor: ...
+@overload
+def amax(
+    x: _Foreign, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> _Foreign: ...
 @overload
 def amax(
     x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
@@ -499,6 +509,10 @@ def amax(
 def amin(
     x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Tensor: ...
+@overload
+def amin(
+    x: _Foreign, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> _Foreign: ...
 @overload
 def amin(
     x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
@@ -514,9 +528,12 @@ def arange(
     dtype: DTypeLike | None = None,
     *,
     device: str | None = None,
+    name: str | None = None,
 ) -> Tensor: ...
 @overload
 def astype(x: Tensor, dtype: DTypeLike) -> Tensor: ...
+@overload
+def astype(x: _Foreign, dtype: DTypeLike) -> _Foreign: ...
 @overload
 def astype(x: PlainLike, dtype: DTypeLike) -> npt.NDArray[Any]: ...
 @overload
@@ -525,6 +542,10 @@ def astype(x: ArrayLike, dtype: DTypeLike) -> Any: ...
 def broadcast_to(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
 @overload
 def broadcast_to(x: Tensor, *shape: SupportsIndex, name: str | None = None) -> Tensor: ...
+@overload
+def broadcast_to(x: _Foreign, shape: _Axes, name: str | None = None) -> _Foreign: ...
+@overload
+def broadcast_to(x: _Foreign, *shape: SupportsIndex, name: str | None = None) -> _Foreign: ...
 @overload
 def broadcast_to(x: PlainLike, shape: _Axes, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
@@ -538,11 +559,15 @@ def broadcast_to(x: ArrayLike, *shape: SupportsIndex, name: str | None = None) -
 @overload
 def cast(x: Tensor, dtype: DTypeLike) -> Tensor: ...
 @overload
+def cast(x: _Foreign, dtype: DTypeLike) -> _Foreign: ...
+@overload
 def cast(x: PlainLike, dtype: DTypeLike) -> npt.NDArray[Any]: ...
 @overload
 def cast(x: ArrayLike, dtype: DTypeLike) -> Any: ...
 @overload
 def concat(x: Sequence[Tensor], axis: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+@overload
+def concat(x: Sequence[_Foreign], axis: SupportsIndex = 0, name: str | None = None) -> _Foreign: ...
 @overload
 def concat(
     x: Sequence[PlainLike], axis: SupportsIndex = 0, name: str | None = None
@@ -551,15 +576,35 @@ def concat(
 def concat(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = None) -> Any: ...
 @overload
 def diagonal(
-    x: Tensor, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+    x: Tensor,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
 ) -> Tensor: ...
 @overload
 def diagonal(
-    x: PlainLike, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+    x: _Foreign,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
+) -> _Foreign: ...
+@overload
+def diagonal(
+    x: PlainLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
 ) -> npt.NDArray[Any]: ...
 @overload
 def diagonal(
-    x: ArrayLike, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+    x: ArrayLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
 ) -> Any: ...
 @overload
 def diagonal_scatter(
@@ -570,6 +615,15 @@ def diagonal_scatter(
     axis2: SupportsIndex = 1,
     name: str | None = None,
 ) -> Tensor: ...
+@overload
+def diagonal_scatter(
+    input: _Foreign,
+    src: ArrayLike,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    name: str | None = None,
+) -> _Foreign: ...
 @overload
 def diagonal_scatter(
     input: PlainLike,
@@ -599,11 +653,15 @@ def diagonal_scatter_(
 @overload
 def divide(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def divide(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def divide(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def divide(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def equal(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
 @overload
 def equal(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
@@ -612,6 +670,13 @@ def equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 def flatten(
     x: Tensor, start_axis: SupportsIndex = 0, stop_axis: SupportsIndex = -1, name: str | None = None
 ) -> Tensor: ...
+@overload
+def flatten(
+    x: _Foreign,
+    start_axis: SupportsIndex = 0,
+    stop_axis: SupportsIndex = -1,
+    name: str | None = None,
+) -> _Foreign: ...
 @overload
 def flatten(
     x: PlainLike,
@@ -627,12 +692,21 @@ def flatten(
     name: str | None = None,
 ) -> Any: ...
 def full(
-    shape: _Axes, fill_value: Number, dtype: DTypeLike | None = None, *, device: str | None = None
+    shape: _Axes,
+    fill_value: Number,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    *,
+    device: str | None = None,
 ) -> Tensor: ...
 @overload
 def full_like(
     x: Tensor, fill_value: Number, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Tensor: ...
+@overload
+def full_like(
+    x: _Foreign, fill_value: Number, dtype: DTypeLike | None = None, name: str | None = None
+) -> _Foreign: ...
 @overload
 def full_like(
     x: PlainLike, fill_value: Number, dtype: DTypeLike | None = None, name: str | None = None
@@ -644,11 +718,15 @@ def full_like(
 @overload
 def gather_nd(x: Tensor, index: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def gather_nd(x: _Foreign, index: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def gather_nd(x: PlainLike, index: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def gather_nd(x: ArrayLike, index: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def greater_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def greater_equal(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
 @overload
 def greater_equal(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
@@ -656,11 +734,15 @@ def greater_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: .
 @overload
 def greater_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def greater_than(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def greater_than(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def greater_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def imag(x: Tensor, name: str | None = None) -> Tensor: ...
+@overload
+def imag(x: _Foreign, name: str | None = None) -> _Foreign: ...
 @overload
 def imag(x: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
@@ -669,6 +751,10 @@ def imag(x: ArrayLike, name: str | None = None) -> Any: ...
 def index_add(
     x: Tensor, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
 ) -> Tensor: ...
+@overload
+def index_add(
+    x: _Foreign, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> _Foreign: ...
 @overload
 def index_add(
     x: PlainLike, index: PlainLike, axis: SupportsIndex, value: PlainLike, name: str | None = None
@@ -686,6 +772,10 @@ def index_copy(
 ) -> Tensor: ...
 @overload
 def index_copy(
+    x: _Foreign, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> _Foreign: ...
+@overload
+def index_copy(
     x: PlainLike, index: PlainLike, axis: SupportsIndex, value: PlainLike, name: str | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
@@ -701,6 +791,10 @@ def index_fill(
 ) -> Tensor: ...
 @overload
 def index_fill(
+    x: _Foreign, index: ArrayLike, axis: SupportsIndex, value: ArrayLike, name: str | None = None
+) -> _Foreign: ...
+@overload
+def index_fill(
     x: PlainLike, index: PlainLike, axis: SupportsIndex, value: PlainLike, name: str | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
@@ -712,6 +806,8 @@ def index_fill_(
 ) -> _Target: ...
 @overload
 def index_get(x: Tensor, indices: Sequence[ArrayLike], name: str | None = None) -> Tensor: ...
+@overload
+def index_get(x: _Foreign, indices: Sequence[ArrayLike], name: str | None = None) -> _Foreign: ...
 @overload
 def index_get(
     x: PlainLike, indices: Sequence[PlainLike], name: str | None = None
@@ -726,6 +822,14 @@ def index_put(
     accumulate: builtins.bool = False,
     name: str | None = None,
 ) -> Tensor: ...
+@overload
+def index_put(
+    x: _Foreign,
+    indices: Sequence[ArrayLike],
+    value: ArrayLike,
+    accumulate: builtins.bool = False,
+    name: str | None = None,
+) -> _Foreign: ...
 @overload
 def index_put(
     x: PlainLike,
@@ -755,6 +859,10 @@ def index_select(
 ) -> Tensor: ...
 @overload
 def index_select(
+    x: _Foreign, index: ArrayLike, axis: SupportsIndex = 0, name: str | None = None
+) -> _Foreign: ...
+@overload
+def index_select(
     x: PlainLike, index: PlainLike, axis: SupportsIndex = 0, name: str | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
@@ -764,11 +872,15 @@ def index_select(
 @overload
 def less_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def less_equal(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def less_equal(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def less_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def less_than(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
+@overload
+def less_than(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
 @overload
 def less_than(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
@@ -777,6 +889,10 @@ def less_than(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 def masked_fill(
     x: Tensor, mask: ArrayLike, value: ArrayLike, name: str | None = None
 ) -> Tensor: ...
+@overload
+def masked_fill(
+    x: _Foreign, mask: ArrayLike, value: ArrayLike, name: str | None = None
+) -> _Foreign: ...
 @overload
 def masked_fill(
     x: PlainLike, mask: PlainLike, value: PlainLike, name: str | None = None
@@ -794,6 +910,10 @@ def masked_scatter(
 ) -> Tensor: ...
 @overload
 def masked_scatter(
+    input: _Foreign, mask: ArrayLike, source: ArrayLike, name: str | None = None
+) -> _Foreign: ...
+@overload
+def masked_scatter(
     input: PlainLike, mask: PlainLike, source: PlainLike, name: str | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
@@ -806,6 +926,8 @@ def masked_scatter_(
 @overload
 def masked_select(x: Tensor, mask: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def masked_select(x: _Foreign, mask: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def masked_select(x: PlainLike, mask: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def masked_select(x: ArrayLike, mask: ArrayLike, name: str | None = None) -> Any: ...
@@ -813,6 +935,10 @@ def masked_select(x: ArrayLike, mask: ArrayLike, name: str | None = None) -> Any
 def mean(
     x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Tensor: ...
+@overload
+def mean(
+    x: _Foreign, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> _Foreign: ...
 @overload
 def mean(
     x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
@@ -824,11 +950,15 @@ def mean(
 @overload
 def multiply(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def multiply(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def multiply(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def multiply(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def negative(x: Tensor, name: str | None = None) -> Tensor: ...
+@overload
+def negative(x: _Foreign, name: str | None = None) -> _Foreign: ...
 @overload
 def negative(x: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
@@ -836,17 +966,30 @@ def negative(x: ArrayLike, name: str | None = None) -> Any: ...
 @overload
 def not_equal(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def not_equal(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def not_equal(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def not_equal(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
-def ones(shape: _Axes, dtype: DTypeLike = "float32", *, device: str | None = None) -> Tensor: ...
+def ones(
+    shape: _Axes,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
+    *,
+    device: str | None = None,
+) -> Tensor: ...
 @overload
 def ones(
-    *shape: SupportsIndex, dtype: DTypeLike = "float32", device: str | None = None
+    *shape: SupportsIndex,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
+    device: str | None = None,
 ) -> Tensor: ...
 @overload
 def ones_like(x: Tensor, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor: ...
+@overload
+def ones_like(x: _Foreign, dtype: DTypeLike | None = None, name: str | None = None) -> _Foreign: ...
 @overload
 def ones_like(
     x: PlainLike, dtype: DTypeLike | None = None, name: str | None = None
@@ -857,6 +1000,10 @@ def ones_like(x: ArrayLike, dtype: DTypeLike | None = None, name: str | None = N
 def prod(
     x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Tensor: ...
+@overload
+def prod(
+    x: _Foreign, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> _Foreign: ...
 @overload
 def prod(
     x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
@@ -875,6 +1022,16 @@ def put_along_axis(
     include_self: builtins.bool = True,
     broadcast: builtins.bool = True,
 ) -> Tensor: ...
+@overload
+def put_along_axis(
+    x: _Foreign,
+    index: ArrayLike,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    reduce: ReduceOrAssign = "assign",
+    include_self: builtins.bool = True,
+    broadcast: builtins.bool = True,
+) -> _Foreign: ...
 @overload
 def put_along_axis(
     x: PlainLike,
@@ -907,6 +1064,8 @@ def put_along_axis_(
 @overload
 def real(x: Tensor, name: str | None = None) -> Tensor: ...
 @overload
+def real(x: _Foreign, name: str | None = None) -> _Foreign: ...
+@overload
 def real(x: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def real(x: ArrayLike, name: str | None = None) -> Any: ...
@@ -914,6 +1073,10 @@ def real(x: ArrayLike, name: str | None = None) -> Any: ...
 def reshape(x: Tensor, shape: _Axes, name: str | None = None) -> Tensor: ...
 @overload
 def reshape(x: Tensor, *shape: SupportsIndex, name: str | None = None) -> Tensor: ...
+@overload
+def reshape(x: _Foreign, shape: _Axes, name: str | None = None) -> _Foreign: ...
+@overload
+def reshape(x: _Foreign, *shape: SupportsIndex, name: str | None = None) -> _Foreign: ...
 @overload
 def reshape(x: PlainLike, shape: _Axes, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
@@ -934,6 +1097,18 @@ def scatter(
     *,
     include_self: builtins.bool = False,
 ) -> Tensor: ...
+@overload
+def scatter(
+    x: _Foreign,
+    index: ArrayLike,
+    updates: ArrayLike,
+    overwrite: builtins.bool = True,
+    axis: SupportsIndex = 0,
+    reduce: Reduce = "sum",
+    name: str | None = None,
+    *,
+    include_self: builtins.bool = False,
+) -> _Foreign: ...
 @overload
 def scatter(
     x: PlainLike,
@@ -979,6 +1154,14 @@ def scatter_nd(
 ) -> Tensor: ...
 @overload
 def scatter_nd(
+    index: _Foreign, updates: ArrayLike, shape: _Axes, name: str | None = None
+) -> _Foreign: ...
+@overload
+def scatter_nd(
+    index: _Foreign, updates: ArrayLike, *shape: SupportsIndex, name: str | None = None
+) -> _Foreign: ...
+@overload
+def scatter_nd(
     index: PlainLike, updates: PlainLike, shape: _Axes, name: str | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
@@ -999,6 +1182,10 @@ def scatter_nd_add(
 ) -> Tensor: ...
 @overload
 def scatter_nd_add(
+    x: _Foreign, index: ArrayLike, updates: ArrayLike, name: str | None = None
+) -> _Foreign: ...
+@overload
+def scatter_nd_add(
     x: PlainLike, index: PlainLike, updates: PlainLike, name: str | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
@@ -1009,6 +1196,14 @@ def scatter_nd_add(
 def select_scatter(
     x: Tensor, values: ArrayLike, axis: SupportsIndex, index: SupportsIndex, name: str | None = None
 ) -> Tensor: ...
+@overload
+def select_scatter(
+    x: _Foreign,
+    values: ArrayLike,
+    axis: SupportsIndex,
+    index: SupportsIndex,
+    name: str | None = None,
+) -> _Foreign: ...
 @overload
 def select_scatter(
     x: PlainLike,
@@ -1044,6 +1239,16 @@ def slice_scatter(
 ) -> Tensor: ...
 @overload
 def slice_scatter(
+    x: _Foreign,
+    y: ArrayLike,
+    axis: _Axes = 0,
+    start: _Bounds = None,
+    stop: _Bounds = None,
+    step: _Bounds = 1,
+    name: str | None = None,
+) -> _Foreign: ...
+@overload
+def slice_scatter(
     x: PlainLike,
     y: PlainLike,
     axis: _Axes = 0,
@@ -1076,6 +1281,10 @@ def squeeze(x: Tensor, axis: _Axes | None = None, name: str | None = None) -> Te
 @overload
 def squeeze(x: Tensor, *axis: SupportsIndex, name: str | None = None) -> Tensor: ...
 @overload
+def squeeze(x: _Foreign, axis: _Axes | None = None, name: str | None = None) -> _Foreign: ...
+@overload
+def squeeze(x: _Foreign, *axis: SupportsIndex, name: str | None = None) -> _Foreign: ...
+@overload
 def squeeze(
     x: PlainLike, axis: _Axes | None = None, name: str | None = None
 ) -> npt.NDArray[Any]: ...
@@ -1088,6 +1297,8 @@ def squeeze(x: ArrayLike, *axis: SupportsIndex, name: str | None = None) -> Any:
 @overload
 def stack(x: Sequence[Tensor], axis: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
 @overload
+def stack(x: Sequence[_Foreign], axis: SupportsIndex = 0, name: str | None = None) -> _Foreign: ...
+@overload
 def stack(
     x: Sequence[PlainLike], axis: SupportsIndex = 0, name: str | None = None
 ) -> npt.NDArray[Any]: ...
@@ -1096,6 +1307,8 @@ def stack(x: Sequence[ArrayLike], axis: SupportsIndex = 0, name: str | None = No
 @overload
 def subtract(x: Tensor, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def subtract(x: _Foreign, y: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def subtract(x: PlainLike, y: PlainLike, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def subtract(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
@@ -1103,6 +1316,10 @@ def subtract(x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 def sum(
     x: Tensor, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
 ) -> Tensor: ...
+@overload
+def sum(
+    x: _Foreign, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
+) -> _Foreign: ...
 @overload
 def sum(
     x: PlainLike, axis: _Axes | None = None, keepdim: builtins.bool = False, name: str | None = None
@@ -1117,6 +1334,10 @@ def take_along_axis(
 ) -> Tensor: ...
 @overload
 def take_along_axis(
+    x: _Foreign, index: ArrayLike, axis: SupportsIndex, broadcast: builtins.bool = True
+) -> _Foreign: ...
+@overload
+def take_along_axis(
     x: PlainLike, index: PlainLike, axis: SupportsIndex, broadcast: builtins.bool = True
 ) -> npt.NDArray[Any]: ...
 @overload
@@ -1127,6 +1348,10 @@ def take_along_axis(
 def transpose(x: Tensor, perm: _Axes | None = None, name: str | None = None) -> Tensor: ...
 @overload
 def transpose(x: Tensor, *perm: SupportsIndex, name: str | None = None) -> Tensor: ...
+@overload
+def transpose(x: _Foreign, perm: _Axes | None = None, name: str | None = None) -> _Foreign: ...
+@overload
+def transpose(x: _Foreign, *perm: SupportsIndex, name: str | None = None) -> _Foreign: ...
 @overload
 def transpose(
     x: PlainLike, perm: _Axes | None = None, name: str | None = None
@@ -1139,6 +1364,8 @@ def transpose(x: ArrayLike, perm: _Axes | None = None, name: str | None = None) 
 def transpose(x: ArrayLike, *perm: SupportsIndex, name: str | None = None) -> Any: ...
 @overload
 def tril(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+@overload
+def tril(x: _Foreign, diagonal: SupportsIndex = 0, name: str | None = None) -> _Foreign: ...
 @overload
 def tril(
     x: PlainLike, diagonal: SupportsIndex = 0, name: str | None = None
@@ -1155,6 +1382,8 @@ def tril_indices(
 ) -> Tensor: ...
 @overload
 def triu(x: Tensor, diagonal: SupportsIndex = 0, name: str | None = None) -> Tensor: ...
+@overload
+def triu(x: _Foreign, diagonal: SupportsIndex = 0, name: str | None = None) -> _Foreign: ...
 @overload
 def triu(
     x: PlainLike, diagonal: SupportsIndex = 0, name: str | None = None
@@ -1174,6 +1403,10 @@ def unsqueeze(x: Tensor, axis: _Axes, name: str | None = None) -> Tensor: ...
 @overload
 def unsqueeze(x: Tensor, *axis: SupportsIndex, name: str | None = None) -> Tensor: ...
 @overload
+def unsqueeze(x: _Foreign, axis: _Axes, name: str | None = None) -> _Foreign: ...
+@overload
+def unsqueeze(x: _Foreign, *axis: SupportsIndex, name: str | None = None) -> _Foreign: ...
+@overload
 def unsqueeze(x: PlainLike, axis: _Axes, name: str | None = None) -> npt.NDArray[Any]: ...
 @overload
 def unsqueeze(x: PlainLike, *axis: SupportsIndex, name: str | None = None) -> npt.NDArray[Any]: ...
@@ -1184,19 +1417,34 @@ def unsqueeze(x: ArrayLike, *axis: SupportsIndex, name: str | None = None) -> An
 @overload
 def where(condition: Tensor, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Tensor: ...
 @overload
+def where(condition: _Foreign, x: ArrayLike, y: ArrayLike, name: str | None = None) -> _Foreign: ...
+@overload
 def where(
     condition: PlainLike, x: PlainLike, y: PlainLike, name: str | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, name: str | None = None) -> Any: ...
 @overload
-def zeros(shape: _Axes, dtype: DTypeLike = "float32", *, device: str | None = None) -> Tensor: ...
+def zeros(
+    shape: _Axes,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
+    *,
+    device: str | None = None,
+) -> Tensor: ...
 @overload
 def zeros(
-    *shape: SupportsIndex, dtype: DTypeLike = "float32", device: str | None = None
+    *shape: SupportsIndex,
+    dtype: DTypeLike = "float32",
+    name: str | None = None,
+    device: str | None = None,
 ) -> Tensor: ...
 @overload
 def zeros_like(x: Tensor, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor: ...
+@overload
+def zeros_like(
+    x: _Foreign, dtype: DTypeLike | None = None, name: str | None = None
+) -> _Foreign: ...
 @overload
 def zeros_like(
     x: PlainLike, dtype: DTypeLike | None = None, name: str | None = None
@@ -1309,6 +1557,8 @@ class Function:
 def _argument(name: str, argument: int, value: Any, like: str | None = None) -> Tensor: ...
 def _library(object: object) -> str | None: ...
 def _use_openmp(path: str) -> builtins.bool: ...
+def _xla_handler() -> Any: ...
+def _xla_version() -> tuple[int, int]: ...
 
 @final
 class Program:

@@ -14,7 +14,18 @@ import inlay
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks import compare, figures, inputs, judge, limit, record, reference, rows, table
+from benchmarks import (
+    compare,
+    figures,
+    inputs,
+    judge,
+    limit,
+    processes,
+    record,
+    reference,
+    rows,
+    table,
+)
 from benchmarks.libraries import (
     Lines,
     inlay_,
@@ -27,6 +38,7 @@ from benchmarks.libraries import (
 
 SCALE = 0.002
 ROWS = [row.scaled(SCALE) for row in rows.load()]
+BRIDGE_ROWS = [row.scaled(SCALE) for row in rows.load("bridges")]
 GPU_ROWS = [row.scaled(SCALE) for row in rows.load("gpu")]
 EXPECTED = ("result", "grad_x", "grad_values")
 
@@ -34,7 +46,7 @@ each_row = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 
 
 def test_every_operation_mode_and_kind_of_input_is_there() -> None:
-    whole = rows.load()
+    whole = rows.load() + rows.load("bridges")
     assert {row.op for row in whole} == {
         *("scatter", "slice_scatter", "select_scatter", "diagonal_scatter", "masked_scatter"),
         *("masked_fill", "put_along_axis", "index_add", "index_fill", "tril_indices"),
@@ -53,7 +65,20 @@ def test_a_part_is_chosen_by_name_or_group() -> None:
     assert {row.group for row in rows.load("growth")} == {"growth"}
     assert rows.load("no such thing") == []
     assert {row.group for row in rows.load("gpu")} == {"gpu"}
-    assert not any(row.group == "gpu" for row in rows.load())
+    assert {row.host for row in rows.load("bridges/torch")} == {"torch"}
+    assert not any(row.group == "gpu" or row.host for row in rows.load())
+
+
+def test_each_framework_has_the_rows_of_all_bridges() -> None:
+    whole = rows.load("bridges")
+    counts = {host: sum(row.host == host for row in whole) for host in rows.HOSTS}
+    chains = len(rows.load("bridges/torch/chain"))
+    # Paddle compiles no chain, and JAX has no gradient of a result of unknown size.
+    assert counts["paddle"] + chains == counts["jax"] + 1 == counts["torch"]
+    assert {row.group for row in whole} == set(rows.BRIDGES) <= set(table.GROUPS)
+    tables = rows.tomllib.loads(rows.FILE.read_text(encoding="utf-8"))
+    large = [row.name for row in whole if row.group == "bridges-large" and row.host == "torch"]
+    assert sorted(large) == sorted(f"bridges/torch/{name}" for name in tables["bridges"])
 
 
 def test_tables_cross_and_lists_go_together() -> None:
@@ -69,13 +94,21 @@ def test_tables_cross_and_lists_go_together() -> None:
 
 
 def test_rows_come_back_from_json() -> None:
-    assert [rows.row(row.plain()) for row in ROWS] == ROWS
+    some = ROWS + BRIDGE_ROWS
+    assert [rows.row(row.plain()) for row in some] == some
 
 
 @each_row
 def test_variants_give_the_expected_result(row: rows.Row, tmp_path: Path) -> None:
     static = row.op in rows.CHAINS
     check(row, tmp_path, (inlay_, inlay_static_) if static else (inlay_, inlay_numpy_, numpy_))
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in BRIDGE_ROWS if row.host == "torch"], ids=lambda row: row.name
+)
+def test_rows_of_the_bridges_have_the_result_of_inlay(row: rows.Row, tmp_path: Path) -> None:
+    check(row, tmp_path, (inlay_,))
 
 
 @pytest.mark.parametrize("row", GPU_ROWS, ids=[row.name for row in GPU_ROWS])
@@ -177,6 +210,54 @@ def test_a_result_of_inlay_that_is_wrong_or_missing_is_named() -> None:
     missing.samples = []
     found = list(judge.wrong(row, [Fake("inlay", 1.0, "different"), missing, Fake("jax", 1.0)]))
     assert [text.split(": ")[1] for text in found] == ["inlay", "inlay-numpy"]
+
+
+def bridges() -> record.Record:
+    """One row of each kind on PyTorch's tensors."""
+    names = ("torch", "matmul", "inlay", "inlay-bridge", "inlay-compiled", "inlay-alternating")
+    seconds = dict(zip(names, (6.0, 6.0, 2.0, 4.0, 3.0, 12.5), strict=True))
+    named = {row.group: row for row in rows.load("bridges/torch")}
+    entries = []
+    for row in named.values():
+        contenders = [Fake(name, seconds[name]) for name in row.contenders]
+        entries.append(judge.entry(row, contenders, None, threads=2))
+    hello = {name: {"version": "1", "numpy": "2"} for name in seconds}
+    return judge.make(entries, [], hello, 2, 7, 60.0)
+
+
+def test_calls_on_tensors_of_frameworks_have_their_own_targets() -> None:
+    entries = {one.group: one for one in bridges().entries}
+    found = {group: (one.peer, one.over(one.peer), one.missed) for group, one in entries.items()}
+    assert found == {
+        "bridges-large": ("inlay", 0.5, "faster than inlay 0.50"),
+        "bridges-tiny": ("torch", 1.5, ""),
+        "bridges-gradients": ("torch", 1.5, ""),
+        "bridges-chains": ("inlay-bridge", 4 / 3, ""),
+        "bridges-threads": ("alone", 0.8, "faster than alone 0.80"),
+    }
+    assert all(one.targets == 1 for one in entries.values())
+    spans = "2.00 s | 4.00 s | 6.00 s | 3.00 | 1.50 | 0.50 | 0.9 | short: faster than inlay 0.50"
+    assert f"| {entries['bridges-large'].workload} | {spans} |" in table.page(bridges())
+    assert record.from_csv(record.to_csv(bridges())) == bridges()
+
+
+def test_contenders_of_one_host_share_a_process(tmp_path: Path) -> None:
+    (row,) = rows.load("tiny/index_add, sum")
+    commands = [
+        *(processes.Command(name, name, sys.executable, "host") for name in ("numpy", "inlay")),
+        processes.Command("other", "numpy", sys.executable),
+    ]
+    with processes.started(commands, 1, tmp_path / "log") as started:
+        first, second, other = started
+        assert first.process is second.process is not other.process
+        processes.prepare(row, started)
+        for one in (first, second, other, second, first):
+            one.time()
+        assert [len(one.samples) for one in started] == [2, 2, 1]
+        assert [one.prepared["verdict"] for one in started] == ["same"] * 3
+        first.process.end()  # as in a crash
+        first.process.start()
+        assert [one.ready for one in started] == [False, False, True]
 
 
 def test_a_record_comes_back_from_csv() -> None:

@@ -8,11 +8,11 @@ import weakref
 
 import numpy as np
 import pytest
+from dlpack_structs import LEGACY, VERSIONED, Legacy, inside, name_of, python
 from naive import DTYPES
 
 import inlay
 
-VERSIONED, LEGACY = b"dltensor_versioned", b"dltensor"
 CODES = {"bool": 6, "int": 0, "uint": 1, "float": 2, "bfloat": 4, "complex": 5}
 READ_ONLY, IS_COPIED = 1, 2
 
@@ -22,55 +22,6 @@ NUMPY_KNOWS = [
 ]
 numpy_speaks_versioned = pytest.mark.skipif(NUMPY < "2.1.0", reason="came with NumPy 2.1")
 FORMS = [None, pytest.param((1, 0), marks=numpy_speaks_versioned)]
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-class Legacy(ctypes.Structure):
-    _fields_ = (("tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
-
-
-class Versioned(ctypes.Structure):
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", DLTensor),
-    )
-
-
-python = ctypes.pythonapi
-python.PyCapsule_GetName.restype = ctypes.c_char_p
-python.PyCapsule_GetName.argtypes = [ctypes.py_object]
-python.PyCapsule_GetPointer.restype = ctypes.c_void_p
-python.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-python.PyCapsule_New.restype = ctypes.py_object
-python.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-
-
-def name_of(capsule) -> bytes:
-    return python.PyCapsule_GetName(capsule)
-
-
-def inside(capsule):
-    name = name_of(capsule)
-    form = Versioned if name == VERSIONED else Legacy
-    return form.from_address(python.PyCapsule_GetPointer(capsule, name))
 
 
 class Exporter:

@@ -57,6 +57,18 @@ def test_karate_club_graph_is_zacharys(monkeypatch) -> None:
     assert karate.WENT_WITH_INSTRUCTOR.sum() == 17
 
 
+def test_karate_on_a_chosen_kind_of_tensors(tmp_path) -> None:
+    text = shown("karate.py", tmp_path, "inlay")
+    losses = [float(loss) for loss in re.findall(r"^ *\d+ +(\d\.\d+)$", text, re.MULTILINE)]
+    assert len(losses) == 11
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < losses[0] / 10_000
+    assert re.search(r"^right +3[34] of 34$", text, re.MULTILINE)
+    refused = run("karate.py", tmp_path, "tensorflow")
+    assert refused.returncode == 1
+    assert refused.stderr == "usage: python examples/karate.py [inlay|torch|paddle|jax]\n"
+
+
 def test_covariance_is_recovered(tmp_path) -> None:
     text = shown("covariance.py", tmp_path, "--picture", "none")
     assert not list(tmp_path.iterdir())

@@ -1,5 +1,7 @@
 //! The extension module `inlay._inlay`. It converts arguments, calls the library, and maps its
 //! errors to Python exceptions.
+// With the feature `gpu`, the type of a program is deep: it is followed when threads share one.
+#![recursion_limit = "256"]
 #![deny(unsafe_code)]
 
 mod bridges;
@@ -16,6 +18,7 @@ mod numpy;
 mod ops;
 mod runtime;
 mod tensor;
+mod xla;
 
 use pyo3::prelude::*;
 
@@ -33,6 +36,7 @@ fn _inlay(module: &Bound<'_, PyModule>) -> PyResult<()> {
     runtime::register(module)?;
     device::register(module)?;
     graph::register(module)?;
+    xla::register(module)?;
     // This call replaces the `__all__` that PyO3 filled with all names.
     ops::register(module)
 }

@@ -68,6 +68,8 @@
 //! | `ndarray` | `TryFrom` from and to arrays of `ndarray`; an owned array is not copied |
 //! | `safetensors` | files of tensors, and `TryFrom` for views: `interop::safetensors` |
 //! | `candle` | `TryFrom` from and to tensors of `candle-core`, which takes over a minute to build |
+// With the feature `gpu`, the type of a program is deep: it is followed when threads share one.
+#![recursion_limit = "256"]
 #![deny(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

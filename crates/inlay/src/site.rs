@@ -10,6 +10,8 @@ thread_local! {
     static NAME: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
     /// The composite operation that is running.
     static WITHIN: Cell<Option<&'static str>> = const { Cell::new(None) };
+    /// Whether nodes get no line.
+    static WITHOUT_LINES: Cell<bool> = const { Cell::new(false) };
 }
 
 static SITE: OnceLock<fn() -> Option<String>> = OnceLock::new();
@@ -48,6 +50,21 @@ pub(crate) fn within<R>(op: &'static str, work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// Calls `work`. Nodes that it adds to programs get no line.
+///
+/// Functions are traced where other libraries call them, even on threads that must not wait for an
+/// interpreter, as finding the line may do.
+pub(crate) fn without_lines<R>(work: impl FnOnce() -> R) -> R {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            WITHOUT_LINES.set(self.0);
+        }
+    }
+    let _restore = Restore(WITHOUT_LINES.replace(true));
+    work()
+}
+
 /// Sets the function that finds the line of the user's code, for languages that call into this
 /// library. Only the first call has an effect.
 ///
@@ -76,6 +93,7 @@ impl Site {
         let name = NAME.with(|name| name.borrow().clone());
         let name = name.or_else(|| WITHIN.get().map(Arc::from));
         let line = match SITE.get() {
+            _ if WITHOUT_LINES.get() => None,
             Some(find) => find(),
             None if caller.file().starts_with(own_folder()) => None,
             None => {
@@ -118,5 +136,13 @@ mod tests {
         assert!(Site::now(Location::caller()).name.is_none());
         let site = within("gather", || Site::now(Location::caller()));
         assert_eq!(site.name.as_deref(), Some("gather"));
+    }
+
+    #[test]
+    fn lines_can_be_left_out() {
+        let line = || Site { name: None, ..Site::now(Location::caller()) }.line;
+        let before = line();
+        assert_eq!(without_lines(line), None);
+        assert_eq!(line(), before);
     }
 }

@@ -4,7 +4,15 @@
 of this package. `install` adds the operations that Paddle lacks as methods of `paddle.Tensor`.
 """
 
+from pathlib import Path
+
+from paddle.base import core
+
 from inlay.paddle.calls import call
 from inlay.paddle.methods import install, uninstall
+
+# `to_static(full_graph=False)` translates the bytecode of all functions that are not Paddle's own.
+# It fails at those of this package, which have nothing to translate.
+core.eval_frame_skip_file_prefix((f"{Path(__file__).parent.parent}/",))
 
 __all__ = ["call", "install", "uninstall"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import paddle
 
 from inlay._inlay import Tensor
@@ -29,8 +30,20 @@ def dtype(tensor: Any) -> str:
 def adopt(tensor: Tensor) -> Any:
     """A constant of the current program with the values of a tensor."""
     name = str(tensor.dtype)
-    if name in _ASSIGNED:
-        return paddle.assign(tensor.numpy())
-    # These dtypes are exact in the wider one.
-    wide = "float32" if "float" in name else "int32"
-    return paddle.cast(paddle.assign(tensor.astype(wide).numpy()), name)
+    if name not in _ASSIGNED:
+        # These dtypes are exact in the wider one.
+        wide = tensor.astype("float32" if "float" in name else "int32")
+        return paddle.cast(_assigned(wide.numpy()), name)
+    array = tensor.numpy()
+    if array.dtype.kind == "c":
+        return paddle.complex(_assigned(array.real), _assigned(array.imag))
+    return _assigned(array)
+
+
+def _assigned(array: Any) -> Any:
+    """A constant with the elements of an array."""
+    if array.dtype.kind == "f" and np.any((array == 0) & np.signbit(array)):
+        # Paddle drops the sign of a zero.
+        signs = np.copysign(np.ones_like(array), array)
+        return paddle.assign(np.asarray(array * signs)) * paddle.assign(np.asarray(signs))
+    return paddle.assign(np.array(array, order="C"))

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from inlay._inlay import Function
 
 
-#: An input: `None` if it is passed, else the dtype and the number of axes of its stand-in.
-Place = tuple[str, int] | None
+#: An input: `None` if it is passed, else the dtype and the shape of its stand-in.
+Place = tuple[str, tuple[int, ...]] | None
 
 
 class Operator:
@@ -101,9 +101,7 @@ class Operator:
     def _fill(self, given: Any) -> list[Any]:
         """Puts what was given at its places, and stand-ins at the others."""
         items = iter(given)
-        return [
-            next(items) if place is None else (place[0], [1] * place[1]) for place in self.places
-        ]
+        return [next(items) if place is None else place for place in self.places]
 
 
 def _sizes(shape: Any) -> list[int | None]:

@@ -15,6 +15,7 @@ from inlay._bridge import bind
 from . import _library
 from ._autograd import ApplyInPlace, Derived, apply, needs_old_value
 from ._checks import check_writable, explain, is_plain, modes_active, resolved
+from ._compute import compute
 from ._dtypes import name_of
 
 _C = torch._C
@@ -39,7 +40,11 @@ class Torch:
     @staticmethod
     def adopt(tensor: Any) -> Any:
         """Returns a torch tensor over the memory of an Inlay tensor."""
-        return torch.from_dlpack(tensor)
+        adopted = torch.from_dlpack(tensor)
+        fake = _C._get_dispatch_mode(_C._TorchDispatchModeKey.FAKE)
+        if fake is None or fake.allow_non_fake_inputs:
+            return adopted
+        return fake.from_tensor(adopted)
 
 
 _TORCH = Torch()
@@ -51,15 +56,15 @@ def call(name: str, in_place: bool, objects: Sequence[Any]) -> Any:
     An argument that was left out is None.
     """
     operation = _OPERATIONS[name]
+    public = operation.twin if in_place and operation.twin else name
     relevant = _tensors(objects)
     if has_torch_function(relevant):
-        public = getattr(inlay, operation.twin if in_place else name)
         keywords = {
             argument.name: value
             for argument, value in zip(operation.arguments, objects, strict=True)
             if value is not None
         }
-        return handle_torch_function(public, relevant, **keywords)
+        return handle_torch_function(getattr(inlay, public), relevant, **keywords)
     given = [name_of(value, name) if isinstance(value, torch.dtype) else value for value in objects]
     try:
         function, tensors = bind(name, tuple(given), _TORCH)
@@ -68,7 +73,7 @@ def call(name: str, in_place: bool, objects: Sequence[Any]) -> Any:
         run = _write if in_place else _compute
         return run(function, operation, tensors)
     except Exception:
-        explain(operation.twin if in_place else name, relevant)
+        explain(public, relevant)
         raise
 
 
@@ -90,7 +95,7 @@ def _needs_gradient(tensors: Sequence[Any]) -> bool:
 def _compute(function: Any, operation: Any, tensors: Sequence[Any]) -> Any:
     if _needs_gradient(tensors) or forward_ad._current_level >= 0:
         return apply(Derived(function), tensors)[0]
-    return function.call([resolved(tensor) for tensor in tensors])[0]
+    return compute(function, tensors)[0]
 
 
 def _write(function: Any, operation: Any, tensors: Sequence[Any]) -> Any:
@@ -112,5 +117,7 @@ def _dispatched(operation: Any, in_place: bool, objects: Sequence[Any], tensors:
     """Calls the operation of `torch.ops.inlay`, which modes, transforms and tracers can see."""
     layout = _library.LAYOUTS[operation.name]
     args, keywords = layout.arguments(layout.filled(objects, tensors))
-    result = getattr(torch.ops.inlay, operation.twin if in_place else operation.name)(*args, **keywords)
+    result = getattr(torch.ops.inlay, operation.twin if in_place else operation.name)(
+        *args, **keywords
+    )
     return args[0] if in_place else result

@@ -44,7 +44,8 @@ def check_writable(operation: str, name: str, target: Any) -> None:
         bit = "conjugate" if target.is_conj() else "negative"
         raise ValueError(
             f"{operation}: {name} is a view with the {bit} bit, whose memory holds other values; "
-            "write to the tensor that it is a view of, or to a copy: `.resolve_conj().resolve_neg()`"
+            "write to the tensor that it is a view of, or to a copy without it: "
+            "`.resolve_conj().resolve_neg()`"
         )
     if target.is_inference() and not torch.is_inference_mode_enabled():
         raise RuntimeError(
@@ -53,13 +54,16 @@ def check_writable(operation: str, name: str, target: Any) -> None:
         )
     if not torch.is_grad_enabled():
         return
+    if target._is_view():
+        _check_view(operation, name, target)
     if target.requires_grad and target.is_leaf:
         raise RuntimeError(
             f"{operation}: {name} is a leaf Variable that requires grad, which is being used in an "
             "in-place operation; call it inside of torch.no_grad(), or write to a copy: `.clone()`"
         )
-    if not target._is_view():
-        return
+
+
+def _check_view(operation: str, name: str, target: Any) -> None:
     base = target._base
     if base.requires_grad and base.is_leaf:
         raise RuntimeError(
@@ -109,14 +113,14 @@ def _problem(tensor: Any) -> str | None:
         )
     if torch._is_functional_tensor(tensor):
         return "a functional tensor can't be read outside of its torch.func.functionalize"
-    if not is_plain(tensor):
-        return f"{type(tensor).__name__} has no elements that can be read here"
-    if tensor.numel() and not _has_storage(tensor):
+    if is_plain(tensor) and tensor.numel() and not _has_storage(tensor):
         return "the tensor's storage is smaller than its shape; it was resized or freed"
     return None
 
 
 def _has_storage(tensor: Any) -> bool:
-    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    last = sum(
+        (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+    )
     needed = (tensor.storage_offset() + last + 1) * tensor.element_size()
     return bool(tensor.untyped_storage().nbytes() >= needed)

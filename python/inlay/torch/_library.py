@@ -1,8 +1,8 @@
 """`torch.ops.inlay.*`: all operations and their in-place forms, registered with torch.
 
-Each operation has four kernels: one for the CPU, one without values (`_fake`), one for autograd, and
-one for the transforms of `torch.func`. The last stands before functorch's own dispatch, because an
-`autograd.Function` that runs inside of it loses the outer transforms.
+Each operation has four kernels: one for the CPU, one without values (`_fake`), one for autograd,
+and one for the transforms of `torch.func`. The last stands before functorch's own dispatch, because
+an `autograd.Function` that runs inside of it loses the outer transforms.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
 from inlay._inlay import Function, operations
 
 from ._autograd import Derived, apply, needs_old_value
 from ._checks import explain, resolved
+from ._compute import compute
 from ._fake import infer
-from ._schema import Layout, schema
+from ._schema import Layout, number, schema
 
 _C = torch._C
 _TRANSFORM = "FuncTorchDynamicLayerFrontMode"
@@ -29,7 +31,7 @@ LAYOUTS: dict[str, Layout] = {}
 class Named:
     """A call of an operation by its own name, so that graphs show it."""
 
-    __slots__ = ("layout", "objects", "overload", "_function")
+    __slots__ = ("_function", "layout", "objects", "overload")
 
     def __init__(self, overload: Any, layout: Layout, objects: Sequence[Any]) -> None:
         self.overload = overload
@@ -41,7 +43,7 @@ class Named:
     def function(self) -> Any:
         """The Function of the call. Symbolic integers among its arguments become numbers."""
         if self._function is None:
-            self._function = Function(self.layout.name, tuple(self.objects))
+            self._function = Function(self.layout.name, tuple(map(number, self.objects)))
         return self._function
 
     def redispatch(self, tensors: Sequence[Any]) -> list[Any]:
@@ -50,15 +52,13 @@ class Named:
         return [self.overload(*args, **keywords)]
 
 
-def compute(function: Any, tensors: Sequence[Any]) -> list[Any]:
-    """Calls a Function on CPU tensors."""
-    inputs = [resolved(tensor) for tensor in tensors]
+def _explained(name: str, run: Callable[[], Any], inputs: Sequence[Any]) -> Any:
+    """Runs a kernel. An error says what is wrong with an input that can't be read."""
     try:
-        outputs: list[Any] = function.call(inputs)
+        return run()
     except Exception:
-        explain(function.name, inputs)
+        explain(name, inputs)
         raise
-    return outputs
 
 
 def _kernel(key: str, name: str, keyset: bool = False) -> Callable[[Any], Any]:
@@ -80,6 +80,21 @@ def _below(overload: Any, keys: Any, args: Any, keywords: Any) -> Any:
         return overload.redispatch(keys & _C._after_autograd_keyset, *args, **keywords)
 
 
+def _functionalizes() -> bool:
+    """Whether the innermost transform is `torch.func.functionalize`."""
+    return bool(_C._functorch.peek_interpreter_stack().key() == TransformType.Functionalize)
+
+
+def _functionalized(overload: Any, args: Any, keywords: Any) -> Any:
+    from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
+    from torch._subclasses.functional_tensor import FunctorchFunctionalizeAPI
+
+    context = FunctorchFunctionalizeAPI(retrieve_current_functorch_interpreter())
+    with context.redispatch_to_next():
+        outputs = overload(*context.unwrap_tensors(args), **context.unwrap_tensors(keywords))
+    return context.wrap_tensors(outputs)
+
+
 def _define(operation: Any) -> None:
     """Registers an operation."""
     name = operation.name
@@ -94,12 +109,13 @@ def _define(operation: Any) -> None:
     @_kernel("CompositeExplicitAutograd" if not layout.tensors else "CPU", name)
     def cpu(*args: Any, **keywords: Any) -> Any:
         call, tensors = parts(args, keywords)
-        return compute(call.function, tensors)[0]
+        return _explained(name, lambda: compute(call.function, tensors)[0], tensors)
 
-    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
+    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)  # type: ignore[untyped-decorator]
     def fake(*args: Any, **keywords: Any) -> Any:
-        call, tensors = parts(args, keywords)
-        return infer(call.function, tensors)[0]
+        objects = layout.without_scalars(layout.objects(args, keywords))
+        call = Named(overload, layout, objects)
+        return infer(call.function, layout.split(objects))[0]
 
     if not layout.tensors:
         return
@@ -113,6 +129,8 @@ def _define(operation: Any) -> None:
 
     @_kernel(_TRANSFORM, name)
     def transform(*args: Any, **keywords: Any) -> Any:
+        if _functionalizes():
+            return _functionalized(overload, args, keywords)
         call, tensors = parts(args, keywords)
         return apply(call, tensors)[0]
 
@@ -130,16 +148,13 @@ def _define_in_place(operation: Any) -> None:
         objects = layout.objects(args, keywords)
         target, *others = layout.split(objects)
         inputs = [target, *(resolved(tensor) for tensor in others)]
-        try:
-            Function(operation.name, tuple(objects)).write(inputs)
-        except Exception:
-            explain(name, inputs)
-            raise
+        function = Function(operation.name, tuple(objects))
+        _explained(name, lambda: function.write(inputs), inputs)
 
-    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)
+    @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)  # type: ignore[untyped-decorator]
     def fake(*args: Any, **keywords: Any) -> None:
         objects = layout.objects(args, keywords)
-        infer(Function(operation.name, tuple(objects)), layout.split(objects))
+        infer(Named(functional, layout, objects).function, layout.split(objects))
 
     @_kernel("Autograd", name, True)
     def autograd(keys: Any, *args: Any, **keywords: Any) -> None:
@@ -169,9 +184,10 @@ def _define_function() -> None:
 
     @_kernel("CPU", "function")
     def cpu(text: str, inputs: Any) -> Any:
-        return compute(Function.parse(text), inputs)
+        function = Function.parse(text)
+        return _explained(function.name, lambda: compute(function, inputs), inputs)
 
-    @torch.library.register_fake("inlay::function", lib=LIBRARY)
+    @torch.library.register_fake("inlay::function", lib=LIBRARY)  # type: ignore[untyped-decorator]
     def fake(text: str, inputs: Any) -> Any:
         return infer(Function.parse(text), inputs)
 
@@ -183,6 +199,8 @@ def _define_function() -> None:
 
     @_kernel(_TRANSFORM, "function")
     def transform(text: str, inputs: Any) -> Any:
+        if _functionalizes():
+            return _functionalized(torch.ops.inlay.function.default, (text, inputs), {})
         return apply(Derived(Function.parse(text)), inputs)
 
 

@@ -57,7 +57,7 @@ def _declared(argument: Any, written: bool) -> str:
     if argument.required:
         return f"{kind} {argument.name}"
     default = argument.default
-    if default is None or argument.kind == "DType":
+    if default is None or argument.kind in _LEFT_OUT:
         return f"{kind}? {argument.name}=None"
     return f"{kind} {argument.name}={_literal(default)}"
 
@@ -97,7 +97,7 @@ class Layout:
         """Returns Inlay's arguments, one for each declared one."""
         result: list[Any] = [None] * self.count
         for k, field in enumerate(self.fields):
-            value = args[k] if k < len(args) else keywords.get(field.name, field.default)
+            value = args[k] if k < len(args) else keywords.get(field.name)
             if value is not None and field.kind in _READ:
                 value = _READ[field.kind](value)
             result[field.place] = value
@@ -106,6 +106,19 @@ class Layout:
     def arguments(self, objects: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Returns the arguments of a `torch.ops.inlay` call from Inlay's arguments."""
         return arguments(self.fields, objects)
+
+    def without_scalars(self, objects: Sequence[Any]) -> list[Any]:
+        """Returns the arguments with 0 for symbolic scalars beside tensors.
+
+        The shape of a result does not depend on those, so they need not become numbers.
+        """
+        result = list(objects)
+        for field in self.fields if self.tensors else ():
+            if field.kind == "Scalar":
+                value = result[field.place]
+                if isinstance(value, (torch.SymInt, torch.SymFloat)):
+                    result[field.place] = 0 if isinstance(value, torch.SymInt) else 0.0
+        return result
 
     def split(self, objects: Sequence[Any]) -> list[Any]:
         """Returns all tensors among the arguments, in order."""
@@ -126,9 +139,7 @@ class Layout:
         return result
 
 
-def arguments(
-    fields: Sequence[Field], objects: Sequence[Any]
-) -> tuple[list[Any], dict[str, Any]]:
+def arguments(fields: Sequence[Field], objects: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     """Returns the arguments of a `torch.ops.inlay` call from Inlay's arguments."""
     args, keywords, steps = [], {}, 1
     for field in fields:
@@ -137,7 +148,7 @@ def arguments(
     for field in fields:
         value = objects[field.place]
         if value is None:
-            value = None if field.kind == "DType" else field.default
+            value = None if field.kind in _LEFT_OUT else field.default
         elif field.kind == "BoundList":
             value = _bounds(field.name, value, steps)
         elif field.kind in _LISTED:
@@ -151,6 +162,19 @@ def arguments(
     return args, keywords
 
 
+def number(value: Any) -> Any:
+    """Returns symbolic numbers as numbers, which torch then guards, and the rest as it is."""
+    if isinstance(value, torch.SymInt):
+        return int(value)
+    if isinstance(value, torch.SymFloat):
+        return float(value)
+    if isinstance(value, torch.SymBool):
+        return bool(value)
+    if isinstance(value, (list, tuple)):
+        return [number(item) for item in value]
+    return value
+
+
 def _bounds(name: str, value: Any, steps: Any) -> list[Any]:
     """Returns bounds as a list of integers. A bound of None is as far as the step goes."""
     several = isinstance(value, (list, tuple))
@@ -162,7 +186,9 @@ def _bounds(name: str, value: Any, steps: Any) -> list[Any]:
             if name == "step":
                 bounds[k] = 1
             else:
-                bounds[k] = (0 if forward else _LAST) if name == "start" else (_LAST if forward else -_LAST)
+                bounds[k] = (
+                    (0 if forward else _LAST) if name == "start" else (_LAST if forward else -_LAST)
+                )
     return bounds
 
 
@@ -183,5 +209,17 @@ def _no_device(value: Any) -> Any:
         raise ValueError(f"inlay: device={value} is not supported; results are CPU tensors")
 
 
+def _one(value: Any) -> Any:
+    """Returns a single bound as a number, so that it goes with a single axis."""
+    return value[0] if len(value) == 1 else value
+
+
+# Kinds whose default a schema can't say. None stands for it.
+_LEFT_OUT = ("DType", "AxisList", "BoundList")
 _LISTED = ("AxisList", "Axes", "Ints", "Sizes")
-_READ: dict[str, Callable[[Any], Any]] = {"DType": _name, "Device": _no_device}
+_READ: dict[str, Callable[[Any], Any]] = {
+    "DType": _name,
+    "Device": _no_device,
+    "AxisList": _one,
+    "BoundList": _one,
+}

@@ -81,7 +81,9 @@ def _convertible(fields: Sequence[Field], objects: Sequence[Any]) -> bool:
         if field.kind in TENSORS:
             if isinstance(value, torch.Tensor):
                 found = True
-            elif not isinstance(value, np.ndarray) and not _takes(field, _beside(fields, objects, field), value):
+            elif not isinstance(value, np.ndarray) and not _takes(
+                field, _beside(fields, objects, field), value
+            ):
                 return False
         elif field.kind in LISTS:
             if not isinstance(value, (list, tuple)):
@@ -93,9 +95,8 @@ def _convertible(fields: Sequence[Field], objects: Sequence[Any]) -> bool:
                     field.kind == "Indices" and _takes(field, None, item)
                 ):
                     return False
-        elif field.kind == "DType" and value is not None:
-            if not isinstance(value, (str, torch.dtype)):
-                return False
+        elif field.kind == "DType" and not isinstance(value, (str, torch.dtype, type(None))):
+            return False
     return found
 
 
@@ -113,7 +114,7 @@ def _beside(fields: Sequence[Field], objects: Sequence[Any], field: Field) -> An
 def _takes(field: Field, dtype: Any, value: Any) -> bool:
     """Whether an argument takes a number or a list of numbers without loss."""
     if isinstance(value, (list, tuple)):
-        return len(value) > 0 and all([_takes(field, dtype, item) for item in value])
+        return len(value) > 0 and all(_takes(field, dtype, item) for item in value)
     if field.kind == "Mask":
         return isinstance(value, bool)
     if field.kind in ("Index", "Indices"):

@@ -9,7 +9,7 @@ use inlay::interop::dlpack::{
     Copy, DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor, Managed,
 };
 use inlay::{DType, Kind, Tensor};
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use pyo3::{ffi, intern};
@@ -75,8 +75,10 @@ impl Table {
         object.getattr(name).is_ok_and(|found| found.is(PyBool::new(py, yes)))
     }
 
-    /// Imports a tensor of the library. The result keeps the memory alive, whatever happens to the
-    /// object.
+    /// Imports a tensor of the library. The result keeps the memory alive as the library's export
+    /// does: that of Paddle whatever happens to the object; that of PyTorch unless the object itself
+    /// is given other memory by `set_`, `resize_` or an assignment to `data`, as after
+    /// `torch.from_dlpack`.
     ///
     /// A refusal of the library becomes an error that names the operation and the argument.
     pub(crate) fn import(
@@ -124,7 +126,7 @@ impl Table {
         let managed = unsafe {
             let status = function(object.as_ptr().cast(), &mut managed);
             let managed = NonNull::new(managed).filter(|_| status == 0);
-            Managed::from_raw(managed.ok_or_else(|| PyErr::fetch(py))?)
+            Managed::from_raw(managed.ok_or_else(|| raised(py))?)
         };
         if purpose == Purpose::Write && managed.is_copied() {
             return Err(PyBufferError::new_err("the library exports only a copy of the tensor"));
@@ -134,13 +136,13 @@ impl Table {
 
     /// Like [`Table::import`], but the library allocates nothing, and the result keeps only the
     /// object alive, not its memory. Returns `None` for a tensor that must be imported: the library
-    /// refuses it, or its elements are not those in memory. This runs no Python code and keeps the
-    /// GIL.
+    /// refuses it, or its elements are not those in memory. This runs no Python code, but PyTorch's
+    /// `is_neg` releases the GIL for a moment.
     ///
     /// # Safety
     /// The result and all that share its memory are dropped before the GIL is released or Python
-    /// code runs. A method of the object such as PyTorch's `resize_` or `set_` frees its memory
-    /// while the object lives on, so a call that releases the GIL must import its arguments.
+    /// code runs, which may give the object other memory. A call that releases the GIL must import
+    /// its arguments.
     #[inline]
     pub(crate) unsafe fn borrow(
         &self,
@@ -190,12 +192,11 @@ impl Table {
         // SAFETY: the function becomes the owner of the struct, whose deleter any thread may call,
         // and returns a new reference. The GIL is held.
         unsafe {
-            if function(managed.into_raw().as_ptr(), &mut object) == 0 {
-                return Bound::from_owned_ptr_or_err(py, object.cast::<ffi::PyObject>());
-            }
+            let status = function(managed.into_raw().as_ptr(), &mut object);
+            let object = Bound::from_owned_ptr_or_opt(py, object.cast::<ffi::PyObject>());
+            // The library owns the struct also if it fails. If it leaks it, only memory is lost.
+            object.filter(|_| status == 0).ok_or_else(|| wrap(py, op, raised(py)))
         }
-        // The library owns the struct also if it fails. If it leaks it, only memory is lost.
-        Err(wrap(py, op, PyErr::fetch(py)))
     }
 
     /// Whether a tensor has strided memory.
@@ -236,6 +237,13 @@ impl Table {
         let how = "conjugated (its conjugate bit is set)";
         Err(unresolved(object, subject, Class::Buffer, how, "conj"))
     }
+}
+
+/// The exception that a function of a table has set.
+#[cold]
+fn raised(py: Python<'_>) -> PyErr {
+    let silent = || PyRuntimeError::new_err("the library reports an error without a message");
+    PyErr::take(py).unwrap_or_else(silent)
 }
 
 /// Calls a method without arguments, and returns whether it returns `True`.

@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 use crate::declare::{ArgumentKind, Operation, Value};
 use crate::graph::{Kinds, Program, Sizes, Trace, Traces};
 use crate::lock::lock;
+use crate::site::without_lines;
 use crate::{NoGrad, Tensor};
 
 /// A call without its tensors: an operation with the values of all other arguments, a derivative,
@@ -459,7 +460,10 @@ impl Function {
     /// Inputs that the operation does not take; an open size that it must know.
     pub fn infer(&self, inputs: &[Meta]) -> Result<Vec<(DType, Vec<Extent>)>> {
         self.expect_inputs(inputs.len())?;
-        let program = Program::new();
+        without_lines(|| self.infer_in(&Program::new(), inputs))
+    }
+
+    fn infer_in(&self, program: &Program, inputs: &[Meta]) -> Result<Vec<(DType, Vec<Extent>)>> {
         let fed: Vec<Tensor> = inputs
             .iter()
             .enumerate()
@@ -468,7 +472,7 @@ impl Function {
                 program.data(&format!("arg{k}"), &shape, meta.dtype)
             })
             .collect::<Result<_>>()?;
-        let results = self.evaluate(&fed, Some(&program));
+        let results = self.evaluate(&fed, Some(program));
         program.close();
         let of = |dim: &Dim| match dim {
             Dim::Known(size) => Extent::Known(*size),
@@ -532,8 +536,11 @@ impl Function {
 
     fn trace_for(&self, kinds: &Kinds, sizes: impl FnOnce() -> Sizes) -> Result<Arc<Traced>> {
         let trace = |sizes: Option<&Sizes>| {
-            let (program, inputs) = Trace::start(kinds, sizes)?;
-            let results = self.evaluate(&inputs, Some(&program))?;
+            let (program, inputs, results) = without_lines(|| {
+                let (program, inputs) = Trace::start(kinds, sizes)?;
+                let results = self.evaluate(&inputs, Some(&program))?;
+                Ok::<_, Error>((program, inputs, results))
+            })?;
             let trace = Trace::finish(&program, &results, false)?;
             program.close();
             let needs = trace.needs(inputs.len());

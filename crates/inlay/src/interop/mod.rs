@@ -43,6 +43,7 @@ impl Tensor {
     /// The `len` bytes at `ptr` are initialized. They are valid for reads, and for writes if
     /// `writable`, for as long as `owner` lives. While an operation runs on the tensor, no other
     /// code should write them; if it does, the result is unspecified.
+    #[inline]
     pub unsafe fn from_foreign(
         ptr: NonNull<u8>,
         len: usize,

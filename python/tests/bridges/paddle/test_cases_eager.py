@@ -102,8 +102,30 @@ def test_every_operation_with_tensors_has_cases() -> None:
 KINDS = {"Tensor", "Like", "Operand", "Index", "Mask", "Tensors", "Indices"}
 
 
-def test_views_are_read_in_place() -> None:
-    """A negative stride and an offset are read from Paddle's memory, without a copy first."""
+def test_views_of_paddle_are_read_as_they_are() -> None:
     base = paddle.arange(12, dtype="float32").reshape([3, 4])
     view = base.t()[1:, ::2]
+    assert not view.is_contiguous()
     np.testing.assert_array_equal(inlay.negative(view).numpy(), -view.numpy())
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: inlay.transpose(x),
+        lambda x: inlay.reshape(x, [9]),
+        lambda x: inlay.diagonal(x, 1),
+        lambda x: inlay.squeeze(x),
+        lambda x: inlay.unsqueeze(x, 0),
+        lambda x: inlay.flatten(x),
+        lambda x: inlay.broadcast_to(x, [2, 3, 3]),
+        lambda x: inlay.real(x),
+    ],
+)
+def test_results_share_no_memory(view: Any) -> None:
+    """A write to the result would change the argument, and Paddle would not notice."""
+    x = paddle.ones([3, 3])
+    result = view(x)
+    result.fill_(7.0)
+    assert (x == 1).all()
+    assert x.inplace_version == 0

@@ -120,6 +120,7 @@ struct Place {
 }
 
 /// Returns the place of the elements. Fails if they are not on the CPU, or of another dtype.
+#[inline]
 fn place_of(view: &DLTensor) -> Result<Place> {
     let device = view.device.device_type;
     if device != CPU && device != CUDA_HOST {
@@ -140,6 +141,7 @@ fn place_of(view: &DLTensor) -> Result<Place> {
 }
 
 /// Returns the sizes as unsigned numbers.
+#[inline]
 pub(super) fn shape_of(view: &DLTensor) -> Result<Shape> {
     let rank = usize::try_from(view.ndim)
         .map_err(|_| refused("ndim", view.ndim.to_string(), "not negative"))?;
@@ -152,6 +154,7 @@ pub(super) fn shape_of(view: &DLTensor) -> Result<Shape> {
 }
 
 /// Returns the `rank` entries of a shape or strides, or `None` for a null pointer.
+#[inline]
 fn list<'a>(ptr: *const i64, rank: usize) -> Option<&'a [i64]> {
     if rank == 0 {
         return Some(&[]);
@@ -163,6 +166,7 @@ fn list<'a>(ptr: *const i64, rank: usize) -> Option<&'a [i64]> {
 
 /// Returns the layout relative to its lowest byte, the offset of that byte from the first element,
 /// and the number of bytes up to the highest one.
+#[inline]
 fn layout_of(view: &DLTensor, dtype: DType) -> Result<(Layout, isize, usize)> {
     let shape = shape_of(view)?;
     let size = dtype.size() as isize;

@@ -1,0 +1,17 @@
+"""Tests that the examples for PyTorch in README.md and docs/ give the output that they show."""
+
+from __future__ import annotations
+
+import pages
+import pytest
+
+PAGES = [page for page in pages.PAGES if pages.needing(page, "torch")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_give_what_they_show(page) -> None:
+    pages.run(page, "torch")
+
+
+def test_the_overview_has_examples() -> None:
+    assert "docs/frameworks.md" in PAGES
