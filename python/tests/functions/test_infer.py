@@ -175,9 +175,8 @@ def test_specs_that_no_tensor_has_are_errors() -> None:
         function.infer([("float32", [-1, 2])])
     with pytest.raises((TypeError, ValueError)):
         function.infer([(1, [2, 2])])
-    for text in ["flatten(@)", "reshape(@, shape=[-1])"]:
-        with pytest.raises(inlay.InlayValueError):
-            Function.parse(text).infer([("float32", [2**40, 2**40])])
+    with pytest.raises(inlay.InlayValueError):
+        Function.parse("flatten(@)").infer([("float32", [2**40, 2**40])])
     with pytest.raises(inlay.InlayValueError):
         Function.parse("concat([@, @])").infer([("float32", [2**63])] * 2)
     sums = Function.parse("vjp(11; add(@, @))")

@@ -132,9 +132,10 @@ def test_depth_is_limited() -> None:
     function = Function.parse("tril(@)")
     for _ in range(DEEPEST):
         function = function.vmap((0,))
-    for derive in (function.vmap, function.vjp):
-        with pytest.raises(inlay.InlayValueError, match=f"tril: more than {DEEPEST}"):
-            derive((1,))
+    with pytest.raises(inlay.InlayValueError, match=f"tril: more than {DEEPEST}"):
+        function.vmap((0,))
+    with pytest.raises(inlay.InlayValueError, match=f"tril: more than {DEEPEST}"):
+        function.vjp((True,))
     assert Function.parse(function.text) == function
     with pytest.raises(inlay.InlayValueError):
         Function.parse(f"vmap(0; {function.text})")
@@ -147,7 +148,15 @@ PIECES = [*"()[],;=@_'-. 019aT", "@, ", "None", "True", "vjp(1; ", "vmap(0; ", "
           "axis=1", "\u00e9", "1e9", "[@, @]", "NaN"]  # fmt: skip
 
 
+NUMBERS = [*range(-5, 6), 2**31, 2**63 - 1, -(2**63), 2**64, "1.5", "True", "[1, 0]", "None"]
+
+
 def mutated(text: str, rng: random.Random) -> str:
+    """A text that differs in some characters, or in one number."""
+    if rng.random() < 0.4:
+        numbers = list(re.finditer(r"-?\d+", text)) or [re.compile("$").search(text)]
+        at = rng.choice(numbers)
+        return f"{text[: at.start()]}{rng.choice(NUMBERS)}{text[at.end() :]}"
     for _ in range(rng.randint(1, 3)):
         at, end = sorted(rng.randint(0, len(text)) for _ in range(2))
         piece = rng.choice(PIECES)
@@ -179,7 +188,7 @@ def test_mutated_texts_are_read_or_refused() -> None:
         counts["read"] += 1
         assert Function.parse(function.text).text == function.text
         # Large results take time, which is not the point here.
-        if re.search(r"\d{3}|\de\d", text) or op in ("full", "ones", "zeros", "arange"):
+        if re.search(r"\d{3}|\de\d", text) and (not tensors or op == "scatter_nd"):
             continue
         given = (tensors * 9)[: function.inputs]
         if len(given) < function.inputs:

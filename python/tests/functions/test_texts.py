@@ -75,7 +75,7 @@ def test_texts_are_read_in_another_process() -> None:
         ("full", ([1], 2**64 - 1), f"full(shape=[1], fill_value={2**64 - 1})"),
         ("full", ([1], True), "full(shape=[1], fill_value=True)"),
         ("full", ([1], 1 - 2j), "full(shape=[1], fill_value=complex(1.0, -2.0))"),
-        ("full", ([1], 1, None, "cpu"), "full(shape=[1], fill_value=1, device='cpu')"),
+        ("full", ([1], 1, None, None, "cpu"), "full(shape=[1], fill_value=1, device='cpu')"),
         ("arange", (5,), "arange(start=5)"),
     ],
 )  # fmt: skip

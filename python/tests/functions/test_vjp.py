@@ -237,15 +237,22 @@ def test_nothing_wanted_gives_nothing() -> None:
     x = inlay.to_tensor([1.5, 2.5])
     assert Function.parse("vjp(00; add(@, @))").call([x] * 4) == []
     assert Function.parse("vjp(00; add(@, @))").infer([("float64", [2])] * 4) == []
+    batched = Function.parse("vmap(_, _, _, 0; vjp(00; add(@, @)))")
+    assert batched.call([x, x, x, x.reshape([1, 2])]) == []
 
 
-def test_wrong_gradients_of_results_are_errors() -> None:
-    x, gradient = inlay.to_tensor([1.5, 2.5]), Function.parse("vjp(11; multiply(@, @))")
-    with pytest.raises(inlay.InlayError):
-        gradient.call([x, x, x, inlay.to_tensor([1.0])])
-    with pytest.raises(inlay.InlayError):
-        gradient.call([x, x, x, inlay.to_tensor([1.0, 2.0, 3.0])])
-    with pytest.raises(inlay.InlayError):
+@pytest.mark.parametrize("text", ["vjp(11; add(@, @))", "vjp(11; multiply(@, @))"])
+def test_wrong_gradients_of_results_are_errors(text: str) -> None:
+    """They are not broadcast, also if the function was traced before."""
+    x, gradient = inlay.to_tensor(np.array([1.5, 2.5])), Function.parse(text)
+    for wrong in [np.ones(1), np.ones(3), np.ones((2, 1)), np.ones((1, 2)), np.ones(())]:
+        with pytest.raises(inlay.InlayValueError, match="grad has shape"):
+            gradient.call([x, x, x, inlay.to_tensor(wrong)])
+        with pytest.raises(inlay.InlayValueError, match="grad has shape"):
+            gradient.infer([*specs_of([x, x, x]), ("float64", list(wrong.shape))])
+        batch = [inlay.to_tensor(np.stack([one, one])) for one in (*[x.numpy()] * 3, wrong)]
+        with pytest.raises(inlay.InlayValueError, match="grad has shape"):
+            gradient.vmap((0, 0, 0, 0)).call(batch)
+        gradient.call([x, x, x, x])
+    with pytest.raises(inlay.InlayTypeError, match="grad has dtype"):
         gradient.call([x, x, x, inlay.to_tensor(np.ones(2, "float32"))])
-    with pytest.raises(inlay.InlayError):
-        gradient.call([x, x, x, x.reshape([2, 1])])

@@ -65,7 +65,7 @@ impl Function {
                 let (results, upstream) = others.split_at(of.outputs());
                 if let Some(at) = (0..results.len()).find(|&at| results[at] != upstream[at]) {
                     let (got, expected) = (ShapeText::of(upstream[at]), ShapeText::of(results[at]));
-                    return Err(Error::Shape { op, arg: "the gradient", got, expected });
+                    return Err(Error::Shape { op, arg: "grad", got, expected });
                 }
                 return of.expect_shapes(inputs);
             }
@@ -134,6 +134,9 @@ impl Items {
         wanted: &[bool],
         program: Option<&Program>,
     ) -> Result<Vec<Tensor>> {
+        if !wanted.contains(&true) {
+            return Ok(Vec::new());
+        }
         let mut axes: SmallVec<[Option<usize>; 4]> = SmallVec::new();
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for k in 0..self.inputs.len() {
