@@ -108,7 +108,11 @@ pub(super) fn native<'py>(
     let has_list = arguments
         .iter()
         .any(|argument| matches!(argument.kind, ArgumentKind::Tensors | ArgumentKind::Indices));
-    if has_list {
+    // A tensor of Inlay that requires a gradient would lose it. The long way says so.
+    let tracked = |object: Object<'_, 'py>| {
+        object.cast::<PyTensor>().is_ok_and(|tensor| !tensor.get().inner().stop_gradient())
+    };
+    if has_list || objects.iter().flatten().any(|object| tracked(object)) {
         return None;
     }
     let tensors = objects.iter().zip(arguments).filter_map(|(object, argument)| {
