@@ -134,8 +134,10 @@ fn own_or_numpy(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
 
 /// The dtype of a `torch.dtype` or a `paddle.dtype`, whose texts are names: `torch.float32`.
 fn of_library(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    // Paddle's class is called by either name.
     let class = object.get_type();
-    if class.name()? != "dtype" {
+    let class = class.name()?;
+    if class != "dtype" && class != "DataType" {
         return Ok(None);
     }
     let text = object.str()?;

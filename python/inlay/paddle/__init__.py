@@ -10,9 +10,10 @@ from paddle.base import core
 
 from inlay.paddle.calls import call
 from inlay.paddle.methods import install, uninstall
+from inlay.paddle.recorded import record
 
 # `to_static(full_graph=False)` translates the bytecode of all functions that are not Paddle's own.
 # It fails at those of this package, which have nothing to translate.
 core.eval_frame_skip_file_prefix((f"{Path(__file__).parent.parent}/",))
 
-__all__ = ["call", "install", "uninstall"]
+__all__ = ["call", "install", "record", "uninstall"]

@@ -8,7 +8,7 @@ import paddle
 from paddle.base import core
 
 from inlay.errors import InlayRuntimeError
-from inlay.paddle.tensors import differentiable, dtype, run, spec
+from inlay.paddle.tensors import differentiable, dtype, spec
 
 if TYPE_CHECKING:
     from inlay._inlay import Function
@@ -29,7 +29,7 @@ def apply(function: Function, tensors: list[Any]) -> list[Any]:
     """Calls a function, and records the call if an input needs a gradient."""
     needs = wanted(function, tensors)
     if needs is None:
-        return run(function, tensors)
+        return function.call(tensors)
     return list(InlayCall.apply(Call(function, tensors, needs), sources(tensors, needs)))
 
 
@@ -86,16 +86,20 @@ class Saved:
             self.items.append(spec(tensor))
 
     def restore(self) -> list[Any]:
-        """The saved items. Raises if one was written since, as Paddle does for its own calls."""
+        """The saved items."""
         for k, version in self.versions:
-            now = self.items[k].inplace_version
-            if now != version:
-                raise InlayRuntimeError(
-                    f"{self.name}: a tensor that the gradient needs was written in place after "
-                    f"the call: its version is {now}, expected {version}; pass a clone to the "
-                    "in-place operation"
-                )
+            expect_version(self.name, self.items[k], version)
         return self.items
+
+
+def expect_version(name: str, tensor: Any, version: int) -> None:
+    """Raises if a saved tensor was written since, as Paddle does for its own calls."""
+    now = tensor.inplace_version
+    if now != version:
+        raise InlayRuntimeError(
+            f"{name}: a tensor that the gradient needs was written in place after the call: its "
+            f"version is {now}, expected {version}; pass a clone to the in-place operation"
+        )
 
 
 class InlayCall(paddle.autograd.PyLayer):  # type: ignore[misc]
@@ -109,7 +113,7 @@ class InlayCall(paddle.autograd.PyLayer):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, call: Call, sources: list[Any]) -> tuple[Any, ...]:
         """Calls the function, and saves what its gradient uses."""
-        results = run(call.function, call.tensors)
+        results = call.function.call(call.tensors)
         ctx.saved = Saved(call, results)
         constant = [result for result in results if not differentiable(dtype(result))]
         if constant:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 #: An input: `None` if it is passed, else the dtype and the shape of its stand-in.
-Place = tuple[str, tuple[int, ...]] | None
+Place = tuple[str, tuple[int | None, ...]] | None
 
 
 class Operator:

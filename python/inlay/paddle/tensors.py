@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import paddle
 
 from inlay._inlay import Operation, Tensor, operations
 from inlay.errors import InlayTypeError, InlayValueError
 
-if TYPE_CHECKING:
-    from inlay._inlay import Function
-
 #: The name of the library in errors.
 name = "Paddle"
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in operations()}
-
-#: Operations whose result may share the memory of their first argument.
-_VIEWS = frozenset(
-    name for name, operation in OPERATIONS.items() if operation.returns.startswith("View")
-)
 
 #: Names of dtypes, such as "float32". Paddle's own name of a dtype is "paddle.float32".
 _NAMES: dict[Any, str] = {}
@@ -59,18 +51,6 @@ def spec(tensor: Any) -> tuple[str, list[int]]:
     if type(tensor) is tuple:
         return tensor
     return dtype_name(tensor.dtype), tensor.shape
-
-
-def run(function: Function, tensors: list[Any]) -> list[Any]:
-    """Calls a function. Its results have memory of their own.
-
-    Paddle counts the writes to memory that its own views share. It would not see that a view from
-    elsewhere shares memory, and compute wrong gradients after a write.
-    """
-    results = function.call(tensors)
-    if function.name in _VIEWS and not function.text.startswith("vjp"):
-        return [result.clone() for result in results]
-    return results
 
 
 def check_all(name: str, objects: tuple[Any, ...]) -> None:

@@ -129,6 +129,19 @@ impl Native {
         self.classes.iter().any(|known| known.as_ptr() == class)
     }
 
+    /// Whether the elements of a tensor are the negated ones of its memory. The question may release
+    /// the GIL.
+    #[inline]
+    pub(crate) fn is_negated(&self, object: &Bound<'_, PyAny>) -> bool {
+        self.table.is_negated(object)
+    }
+
+    /// Whether the elements of a complex tensor are the conjugates of those in its memory. The
+    /// question may release the GIL.
+    pub(crate) fn is_conjugated(&self, object: &Bound<'_, PyAny>) -> bool {
+        self.table.is_conjugated(object)
+    }
+
     /// Whether the library would record a call with this tensor for a gradient.
     #[inline]
     pub(crate) fn records(&self, object: &Bound<'_, PyAny>, dtype: DType) -> bool {

@@ -135,9 +135,9 @@ impl Table {
     }
 
     /// Like [`Table::import`], but the library allocates nothing, and the result keeps only the
-    /// object alive, not its memory. Returns `None` for a tensor that must be imported: the library
-    /// refuses it, or its elements are not those in memory. This runs no Python code, but PyTorch's
-    /// `is_neg` releases the GIL for a moment.
+    /// object alive, not its memory. Returns `None` for a tensor that must be imported, because the
+    /// library refuses it. This runs no Python code and keeps the GIL. Bits that change what is read
+    /// are not looked at: [`Table::is_negated`] and [`Table::is_conjugated`] tell.
     ///
     /// # Safety
     /// The result and all that share its memory are dropped before the GIL is released or Python
@@ -158,7 +158,7 @@ impl Table {
         // SAFETY: as in `shared`. A function that returns 0 has filled in the struct. Its elements
         // are valid until other code of the library runs, and the caller guarantees that none does
         // while the tensor lives.
-        let tensor = unsafe {
+        unsafe {
             match function(object.as_ptr().cast(), view.as_mut_ptr()) {
                 0 => view.assume_init_ref().to_tensor(writable, object.clone().unbind()).ok(),
                 _ => {
@@ -166,8 +166,20 @@ impl Table {
                     None
                 }
             }
-        };
-        tensor.filter(|tensor| self.is_resolved(object, tensor.dtype()))
+        }
+    }
+
+    /// Whether the elements of a tensor are the negated ones of its memory. PyTorch releases the GIL
+    /// for this question.
+    #[inline]
+    pub(crate) fn is_negated(&self, object: &Bound<'_, PyAny>) -> bool {
+        self.is_lazy && says(object, intern!(object.py(), "is_neg"))
+    }
+
+    /// Whether the elements of a complex tensor are the conjugates of those in its memory. PyTorch
+    /// releases the GIL for this question.
+    pub(crate) fn is_conjugated(&self, object: &Bound<'_, PyAny>) -> bool {
+        self.is_lazy && says(object, intern!(object.py(), "is_conj"))
     }
 
     /// Makes a tensor of the library over the memory of `tensor`, which should be a fresh one. The
@@ -209,15 +221,11 @@ impl Table {
     /// negated when it is read, and only a complex one conjugated.
     #[inline]
     fn is_resolved(&self, object: &Bound<'_, PyAny>, dtype: DType) -> bool {
-        let py = object.py();
-        !self.is_lazy
-            || match dtype.kind() {
-                Kind::Bool | Kind::Integer => true,
-                Kind::Float => !says(object, intern!(py, "is_neg")),
-                Kind::Complex => {
-                    !says(object, intern!(py, "is_neg")) && !says(object, intern!(py, "is_conj"))
-                }
-            }
+        match dtype.kind() {
+            Kind::Bool | Kind::Integer => true,
+            Kind::Float => !self.is_negated(object),
+            Kind::Complex => !self.is_negated(object) && !self.is_conjugated(object),
+        }
     }
 
     /// Fails for a tensor whose elements are not those in memory.

@@ -1,7 +1,8 @@
 //! Calls with tensors of PyTorch, Paddle or JAX.
 
-use inlay::{Argument, ArgumentKind, Tensor, Value};
+use inlay::{Argument, ArgumentKind, DType, Tensor, Value};
 use numpy::PyUntypedArray;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
@@ -129,7 +130,14 @@ pub(super) fn native(
     let is_list = |argument: &Argument| {
         matches!(argument.kind, ArgumentKind::Tensors | ArgumentKind::Indices)
     };
-    if entry.operation.arguments.iter().any(is_list) {
+    // A tensor of Inlay that requires a gradient would lose it. The long way says so.
+    let is_tracked = |object: Borrowed<'_, '_, PyAny>| {
+        object.is_exact_instance_of::<PyTensor>()
+            && object.cast::<PyTensor>().is_ok_and(|own| !own.get().inner().stop_gradient())
+    };
+    if entry.operation.arguments.iter().any(is_list)
+        || objects.iter().flatten().any(|object| is_tracked(*object))
+    {
         return None;
     }
     let target = objects.first().and_then(|target| target.as_deref()).filter(|_| entry.in_place);
@@ -152,11 +160,19 @@ pub(super) fn tensors<'a, 'py>(
     let simple = |k: &usize| objects[*k].as_deref().is_none_or(is_simple);
     let mut records = false;
     let mut owning = !left.iter().all(|k| is_foreign(k) || simple(k));
+    // Questions to a tensor may release the GIL, so all of them come before the first is borrowed.
+    for k in left.iter().filter(|k| is_foreign(k)) {
+        let index = matches!(arguments[*k].kind, ArgumentKind::Index | ArgumentKind::Mask);
+        match objects[*k].as_deref() {
+            Some(object) if native.takes(object) && (index || !native.is_negated(object)) => {}
+            _ => return Way::Long,
+        }
+    }
+    let mut asked = false;
     loop {
+        let mut is_complex = false;
         for k in left.iter().filter(|k| is_foreign(k)) {
-            let Some(object) = objects[*k].as_deref().filter(|object| native.takes(object)) else {
-                return Way::Long;
-            };
+            let Some(object) = objects[*k].as_deref() else { return Way::Long };
             let is_target = entry.in_place && *k == 0;
             let purpose = if is_target { Purpose::Write } else { Purpose::Read };
             // SAFETY: a tensor that is not owning is used only until the call has run. Until then
@@ -167,8 +183,18 @@ pub(super) fn tensors<'a, 'py>(
             };
             let differentiates = entry.operation.gradients.contains(&arguments[*k].name);
             records = records || differentiates && native.records(object, tensor.dtype());
+            is_complex |= matches!(tensor.dtype(), DType::C64 | DType::C128);
             values.saw(&tensor);
             values.set(*k, Value::Tensor(Arg::Owned(tensor)));
+        }
+        if is_complex && !asked {
+            asked = true;
+            left.iter().filter(|k| is_foreign(k)).for_each(|&k| values.clear(k));
+            let mut all = left.iter().filter(|k| is_foreign(k)).filter_map(|k| objects[*k]);
+            if all.any(|object| native.is_conjugated(&object)) {
+                return Way::Long;
+            }
+            continue;
         }
         if records {
             let all = left.iter().all(is_foreign) && !entry.in_place;
@@ -219,7 +245,7 @@ pub(super) fn call<'py>(
     let Some(py) = objects.iter().flatten().map(|object| object.py()).next() else {
         unreachable!("one of the arguments is a tensor")
     };
-    if way == Some(Way::Recorded) && found.library == Foreign::Torch {
+    if way == Some(Way::Recorded) {
         let function = PyFunction::of_call(py, entry.operation, objects.iter().copied())?;
         let function = Bound::new(py, function)?.into_any();
         let arguments = objects.iter().zip(entry.operation.arguments);

@@ -165,7 +165,7 @@ def test_tensors_that_cannot_be_read(name: str, kind: str) -> None:
     first = OPERATIONS[name].arguments[0].name
     required = [a for a in OPERATIONS[name].arguments if a.required][1:]
     with pytest.raises(error, match=f"^{name}: {first} {words}; pass "):
-        getattr(inlay, name)(make(), *(1 for _ in required))
+        getattr(inlay, name)(make(), *("int8" if a.kind == "DType" else 1 for a in required))
 
 
 def test_bad_tensors_in_lists_and_later_places() -> None:
@@ -229,12 +229,12 @@ def test_other_devices_are_named() -> None:
 
 def test_dtypes_that_inlay_lacks() -> None:
     x = paddle.ones([2]).astype("float8_e4m3fn")
-    with pytest.raises(TypeError, match="float8"):
+    with pytest.raises(TypeError, match="dtype"):
         inlay.add(x, x)
 
 
 def test_dtypes_that_differ() -> None:
-    with pytest.raises(TypeError, match="scatter: updates has dtype float64, expected float32"):
+    with pytest.raises(TypeError, match="scatter: updates has dtype float64, x has dtype float32"):
         inlay.scatter(paddle.ones([2]), [0], paddle.ones([1], dtype="float64"))
 
 
