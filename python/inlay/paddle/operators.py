@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import paddle
 
-from inlay.paddle.tensors import dtype_name, run
+from inlay.paddle.tensors import dtype_name
 
 if TYPE_CHECKING:
     from inlay._inlay import Function
@@ -76,7 +76,7 @@ class Operator:
 
     def run(self, *tensors: Any) -> Any:
         """Runs the function on eager tensors. Paddle calls this while a program runs."""
-        results = run(self.function, self._fill(tensors))
+        results = self.function.call(self._fill(tensors))
         return results[0] if len(results) == 1 else tuple(results)
 
     def infer(self, *metas: Any) -> Any:

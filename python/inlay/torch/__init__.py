@@ -11,7 +11,7 @@ tensor([0., 1., 0.])
 """
 
 from ._call import call as call
-from ._recorded import record as record
 from ._methods import install, uninstall
+from ._recorded import record as record
 
 __all__ = ["install", "uninstall"]
