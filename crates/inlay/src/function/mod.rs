@@ -462,8 +462,9 @@ impl Function {
     /// ```
     /// # use inlay::{DType, Dim, Extent, Function, Meta};
     /// let select = Function::parse("index_select(@, @)")?;
-    /// let x = Meta { dtype: DType::F32, shape: [Dim::unknown(), Dim::Known(4)].into() };
-    /// let index = Meta { dtype: DType::I64, shape: [Dim::unknown()].into() };
+    /// let open = |dtype, shape: &[Dim]| Meta { dtype, shape: shape.iter().copied().collect() };
+    /// let x = open(DType::F32, &[Dim::unknown(), Dim::Known(4)]);
+    /// let index = open(DType::I64, &[Dim::unknown()]);
     /// let results = select.infer(&[x, index])?;
     /// assert_eq!(results[0].0, DType::F32);
     /// assert_eq!(results[0].1, [Extent::Of { input: 1, axis: 0 }, Extent::Known(4)]);
