@@ -43,10 +43,11 @@ impl Function {
         }
         if let (Form::Call { operation, .. }, [output], [first, ..]) =
             (&self.0.form, outputs, inputs)
+            && operation.twin.is_some()
+            && in_place(first, output)
+            && output.numel() > 0
         {
-            if in_place(first, output) && operation.twin.is_some() && output.numel() > 0 {
-                return self.write(inputs);
-            }
+            return self.write(inputs);
         }
         for output in outputs {
             output.array().expect_target(op, "the output")?;
