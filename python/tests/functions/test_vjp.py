@@ -215,6 +215,16 @@ def test_needs_with_open_sizes() -> None:
         pairs = list(zip(dtypes, ranks, strict=True))
         known = function.needs([(dtype, [3] * rank) for dtype, rank in pairs])
         assert function.needs([(dtype, [None] * rank) for dtype, rank in pairs]) == known
+    # The number of places is open, and the number of axes that each has is known.
+    gradient = Function.parse("vjp(01; scatter_nd(@, @, shape=[4, 5]))")
+    result = ("float32", [4, 5])
+    for size in (3, None):
+        needs = gradient.needs([("int64", [size, 2]), ("float32", [3]), result, result])
+        assert needs == (2, 0, 0, 2)
+    looped = Function.parse("vjp(101; vmap(0, 0, 0; index_put(@, [@], @)))")
+    for size in (3, None):
+        x, updates = ("float32", [size, 4]), ("float32", [size, 2])
+        assert looped.needs([x, ("int64", [size, 2]), updates, x, x]) == (0, 2, 0, 0, 2)
     assert Function.parse("vjp(11; multiply(@, @))").needs([("float32", [2])] * 4) == (2, 2, 0, 2)
     assert Function.parse("multiply(@, @)").needs([("float32", [2])] * 2) == (2, 2)
 

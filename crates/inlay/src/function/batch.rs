@@ -139,13 +139,13 @@ impl Items {
         }
         let mut axes: SmallVec<[Option<usize>; 4]> = SmallVec::new();
         let mut inputs = Vec::with_capacity(self.inputs.len());
-        for k in 0..self.inputs.len() {
-            let is_output = k >= of.inputs();
-            let repeat = self.batched[k] || is_output || wanted[k];
+        for (k, wanted) in wanted.iter().enumerate() {
+            let repeat = self.batched[k] || *wanted;
             inputs.push(if repeat { self.stretched(k)? } else { self.inputs[k].clone() });
-            if !is_output {
-                axes.push(repeat.then_some(0));
-            }
+            axes.push(repeat.then_some(0));
+        }
+        for k in of.inputs()..self.inputs.len() {
+            inputs.push(self.stretched(k)?);
         }
         of.vmap(&axes)?.vjp(wanted)?.evaluate(&inputs, program)
     }

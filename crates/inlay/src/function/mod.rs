@@ -448,6 +448,13 @@ impl Function {
         if let Form::Call { .. } = &self.0.form {
             return Ok(vec![Need::Elements; inputs.len()]);
         }
+        let is_open = |meta: &Meta| meta.shape.iter().any(|dim| dim.known().is_none());
+        if inputs.iter().any(is_open)
+            && let Ok(needs) = without_lines(|| self.needs_in(&Program::new(), inputs))
+        {
+            return Ok(needs);
+        }
+        // A loop over an open number of items needs what it needs for one item.
         let kinds = inputs.iter().map(|meta| (meta.dtype, meta.rank())).collect();
         let sizes = || {
             let sizes =
@@ -457,13 +464,22 @@ impl Function {
         Ok(self.trace_for(&kinds, sizes)?.needs.to_vec())
     }
 
+    /// The needs of a function that must know some sizes, while others are open.
+    fn needs_in(&self, program: &Program, inputs: &[Meta]) -> Result<Vec<Need>> {
+        let results = self.evaluate(&feeds(program, inputs)?, Some(program));
+        let trace = results.and_then(|results| Trace::finish(program, &results, false));
+        program.close();
+        Ok(trace?.needs(inputs.len()).to_vec())
+    }
+
     /// Returns the dtype and the shape of each result. Sizes of inputs may be open (symbols).
     ///
     /// ```
     /// # use inlay::{DType, Dim, Extent, Function, Meta};
     /// let select = Function::parse("index_select(@, @)")?;
-    /// let x = Meta { dtype: DType::F32, shape: [Dim::unknown(), Dim::Known(4)].into() };
-    /// let index = Meta { dtype: DType::I64, shape: [Dim::unknown()].into() };
+    /// let open = |dtype, shape: &[Dim]| Meta { dtype, shape: shape.iter().copied().collect() };
+    /// let x = open(DType::F32, &[Dim::unknown(), Dim::Known(4)]);
+    /// let index = open(DType::I64, &[Dim::unknown()]);
     /// let results = select.infer(&[x, index])?;
     /// assert_eq!(results[0].0, DType::F32);
     /// assert_eq!(results[0].1, [Extent::Of { input: 1, axis: 0 }, Extent::Known(4)]);
@@ -478,14 +494,7 @@ impl Function {
     }
 
     fn infer_in(&self, program: &Program, inputs: &[Meta]) -> Result<Vec<(DType, Vec<Extent>)>> {
-        let fed: Vec<Tensor> = inputs
-            .iter()
-            .enumerate()
-            .map(|(k, meta)| {
-                let shape: Vec<Option<usize>> = meta.shape.iter().map(|dim| dim.known()).collect();
-                program.data(&format!("arg{k}"), &shape, meta.dtype)
-            })
-            .collect::<Result<_>>()?;
+        let fed = feeds(program, inputs)?;
         let results = self.evaluate(&fed, Some(program));
         program.close();
         let of = |dim: &Dim| match dim {
@@ -602,6 +611,15 @@ impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())
     }
+}
+
+/// Adds an input to a program for each input of a function, with the names that traces give them.
+fn feeds(program: &Program, inputs: &[Meta]) -> Result<Vec<Tensor>> {
+    let feed = |(k, meta): (usize, &Meta)| {
+        let shape: Vec<Option<usize>> = meta.shape.iter().map(|dim| dim.known()).collect();
+        program.data(&format!("arg{k}"), &shape, meta.dtype)
+    };
+    inputs.iter().enumerate().map(feed).collect()
 }
 
 /// Returns the operation of this name.
