@@ -116,7 +116,7 @@ pub(super) fn run(parts: usize, work: &(dyn Fn(usize) + Sync), threads: usize) -
         (runtime.parallel)(take_parts, (&raw const call).cast_mut().cast(), team as c_uint, 0);
     }
     let panic = call.panic.into_inner().unwrap_or_else(PoisonError::into_inner);
-    panic.map_or(true, |panic| resume_unwind(panic))
+    panic.is_none_or(|panic| resume_unwind(panic))
 }
 
 /// Takes parts until none is left.

@@ -6,10 +6,10 @@ mod native;
 use std::cell::RefCell;
 
 use inlay::Tensor;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
-use pyo3::{ffi, intern};
 
 use crate::dlpack::{self, Purpose, Subject, Table};
 use crate::error::raise;
@@ -31,16 +31,16 @@ const KNOWN: usize = 64;
 thread_local! {
     /// The library of the classes seen last. The classes are kept alive, so that an address stays
     /// that of its class.
-    static CLASSES: RefCell<Vec<(*mut ffi::PyTypeObject, Py<PyType>, Option<Foreign>)>> =
+    static CLASSES: RefCell<Vec<(Py<PyType>, Option<Foreign>)>> =
         const { RefCell::new(Vec::new()) };
 }
 
 impl Foreign {
     /// The library of an object, if it is a tensor of one of the three.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Foreign>> {
-        let class = object.get_type_ptr();
+        let class = object.get_type_ptr().cast();
         let known = CLASSES.with_borrow(|classes| {
-            classes.iter().find(|(other, ..)| *other == class).map(|(.., foreign)| *foreign)
+            classes.iter().find(|(other, _)| other.as_ptr() == class).map(|(_, foreign)| *foreign)
         });
         match known {
             Some(foreign) => Ok(foreign),
@@ -68,7 +68,7 @@ impl Foreign {
             if classes.len() >= KNOWN {
                 classes.clear();
             }
-            classes.push((class.as_type_ptr(), class.clone().unbind(), found));
+            classes.push((class.clone().unbind(), found));
         });
         Ok(found)
     }

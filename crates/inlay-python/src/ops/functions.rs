@@ -1,6 +1,6 @@
 //! `Function`: a call without its tensors, for the bridges to other libraries.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use inlay::{DType, Dim, Extent, Meta, Need, Operation, Tensor, Value, operations};
 use pyo3::Borrowed;
@@ -360,9 +360,19 @@ impl PyFunction {
     }
 }
 
-/// A tensor of these sizes over a single element.
+/// A tensor of these sizes over a single element, which all stand-ins of a dtype share.
 fn stand_in(dtype: DType, shape: &[usize]) -> inlay::Result<Tensor> {
-    Tensor::zeros([0usize; 0], dtype)?.broadcast_to(shape)
+    static ZEROS: OnceLock<Vec<Tensor>> = OnceLock::new();
+    let make = || DType::ALL.iter().map(|&dtype| Tensor::zeros([0usize; 0], dtype)).collect();
+    let zeros = match ZEROS.get() {
+        Some(zeros) => zeros,
+        None => {
+            let made: inlay::Result<Vec<Tensor>> = make();
+            let made = made?;
+            ZEROS.get_or_init(|| made)
+        }
+    };
+    zeros[dtype as usize].broadcast_to(shape)
 }
 
 /// Converts a tensor argument that is a number, a list or an array, by the rules of the operation. A

@@ -17,7 +17,7 @@ use crate::{Tensor, is_grad_enabled};
 const ARGUMENT: &str = "arg";
 
 /// The dtype and the rank of each argument.
-pub type Kinds = SmallVec<[(DType, usize); 4]>;
+pub type Kinds = SmallVec<[(DType, usize); 8]>;
 
 /// A function as a plan, recorded by a call with symbolic arguments.
 ///
