@@ -149,6 +149,9 @@ $(PEERS)/.inlay: $(PEERS)/.tools dist/.built
 	$(PEERS)/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	touch $@
 
+# Make would delete them as intermediate files.
+.PRECIOUS: $(BRIDGES)/%/.tools $(BRIDGES)/%/.inlay
+
 $(BRIDGES)/%/.tools: pyproject.toml
 	test -x $(BRIDGES)/$*/bin/python || $(PYTHON) -m venv $(BRIDGES)/$*
 	$(BRIDGES)/$*/bin/python -m pip install --quiet --upgrade pip

@@ -109,9 +109,11 @@ class Apply(torch.autograd.Function):  # type: ignore[misc]
         call, *tensors = inputs
         ctx.set_materialize_grads(False)
         ctx.call = call
-        whole = [t for t in output if not (t.dtype.is_floating_point or t.dtype.is_complex)]
-        if whole:
-            ctx.mark_non_differentiable(*whole)
+        # Integers have no gradient, nor has what no input changes, such as the result of `ones_like`.
+        may = any(call.function.differentiable)
+        fixed = [t for t in output if not (may and (t.is_floating_point() or t.is_complex()))]
+        if fixed:
+            ctx.mark_non_differentiable(*fixed)
         _save(ctx, call.function, ctx.needs_input_grad[1:], tensors, output)
 
     @staticmethod
