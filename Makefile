@@ -91,7 +91,7 @@ lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest inlay --allowlist tools/stubtest.txt
+	$(BIN)/python -m mypy.stubtest inlay --mypy-config-file pyproject.toml --allowlist tools/stubtest.txt
 	$(BIN)/python tools/stubs.py --check
 
 stubs: $(VENV)/.inlay ## Write the type stubs and lists of names from the declarations of the operations

@@ -23,9 +23,10 @@ def expect_success(command, **options):
 
 
 def test_stubs_match_the_module():
-    allowed = Path(__file__).resolve().parents[2] / "tools" / "stubtest.txt"
+    root = Path(__file__).resolve().parents[2]
     stubtest = [sys.executable, "-m", "mypy.stubtest", "inlay"]
-    expect_success([*stubtest, "--allowlist", str(allowed)])
+    options = ["--mypy-config-file", "pyproject.toml", "--allowlist", "tools/stubtest.txt"]
+    expect_success([*stubtest, *options], cwd=root)
 
 
 @pytest.mark.parametrize("checker", [MYPY, PYRIGHT], ids=["mypy", "pyright"])
@@ -44,6 +45,13 @@ def test_results_are_typed_by_what_comes_in(tmp_path):
         "import numpy as np\n"
         "import numpy.typing as npt\n"
         "import inlay\n"
+        "class Foreign:\n"
+        "    requires_grad = False\n"
+        "    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...\n"
+        "f = Foreign()\n"
+        "assert_type(inlay.scatter(f, [0], [1.0]), Foreign)\n"
+        "assert_type(inlay.scatter_(f, f, f), Foreign)\n"
+        "assert_type(inlay.stack([f, f]), Foreign)\n"
         "t = inlay.zeros([3])\n"
         "a = np.zeros(3)\n"
         "assert_type(inlay.scatter(t, [0], [1.0]), inlay.Tensor)\n"
