@@ -15,6 +15,13 @@ use crate::{Device, Tensor};
 pub const EXCHANGE_VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 3 };
 
 /// The part of a table that is the same in all versions.
+///
+/// ```
+/// use inlay::interop::dlpack::{DLPackExchangeAPIHeader, EXCHANGE_VERSION};
+///
+/// let header = DLPackExchangeAPIHeader { version: EXCHANGE_VERSION, prev_api: std::ptr::null() };
+/// assert_eq!(header.version.major, 1);
+/// ```
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLPackExchangeAPIHeader {
@@ -29,6 +36,14 @@ pub type SetError = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_ch
 
 /// The functions of a library. They return 0, or -1 with a Python exception set. An object of
 /// Python is a `void*` here.
+///
+/// ```
+/// use inlay::interop::dlpack::DLPackExchangeAPI;
+///
+/// fn shares_memory(table: &DLPackExchangeAPI) -> bool {
+///     table.managed_tensor_from_py_object_no_sync.is_some()
+/// }
+/// ```
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLPackExchangeAPI {
