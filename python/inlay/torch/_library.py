@@ -14,7 +14,7 @@ import torch
 from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
-from inlay._inlay import Function, operations
+from inlay._inlay import Function, _call, operations
 
 from ._autograd import Derived, apply, needs_old_value
 from ._checks import explain, resolved
@@ -24,6 +24,7 @@ from ._schema import Layout, number, schema
 
 _C = torch._C
 _TRANSFORM = "FuncTorchDynamicLayerFrontMode"
+_OWN = (torch.Tensor, torch.nn.Parameter)
 LIBRARY = torch.library.Library("inlay", "DEF")
 LAYOUTS: dict[str, Layout] = {}
 
@@ -73,6 +74,13 @@ def _needs_gradient(args: Sequence[Any]) -> bool:
     if forward_ad._current_level >= 0:
         return True
     return bool(_C.is_grad_enabled() and _C._any_requires_grad(*args))
+
+
+def _is_plain(args: Sequence[Any]) -> bool:
+    """Whether no mode is active, and all tensors among the arguments are of torch's own classes."""
+    if _C._len_torch_dispatch_stack() or _C._functorch.peek_interpreter_stack() is not None:
+        return False
+    return all(type(x) in _OWN or not isinstance(x, (torch.Tensor, list, tuple)) for x in args)
 
 
 def _below(overload: Any, keys: Any, args: Any, keywords: Any) -> Any:
@@ -125,6 +133,9 @@ def _define(operation: Any) -> None:
         if _needs_gradient(args):
             call, tensors = parts(args, keywords)
             return apply(call, tensors)[0]
+        if _is_plain(args):
+            # The short way, without a second pass through the dispatcher.
+            return _call(name, False, layout.objects(args, keywords))
         return _below(overload, keys, args, keywords)
 
     @_kernel(_TRANSFORM, name)

@@ -181,6 +181,12 @@ fn not_ready() -> PyErr {
 }
 
 impl Entry {
+    /// Returns the entry of an operation, or of its in-place form.
+    pub(super) fn find(name: &str, in_place: bool) -> Option<&'static Entry> {
+        let same = |entry: &&Entry| entry.in_place == in_place && entry.operation.name == name;
+        ENTRIES.get()?.iter().find(same)
+    }
+
     /// The name of the Python function.
     fn name(&self) -> &'static str {
         let twin = self.operation.twin.filter(|_| self.in_place);

@@ -7,13 +7,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
 
-use super::arguments::{MOST, Objects, Values};
+use super::arguments::{self, MOST, Objects, Values};
 use super::entry::Entry;
 use super::functions::PyFunction;
 use super::{Given, Object};
 use crate::bridges::{Foreign, Native};
 use crate::convert::{Arg, Call, KEEP_GIL};
-use crate::dlpack::Purpose;
+use crate::dlpack::{Purpose, Subject};
 use crate::error::{Class, raise, type_name};
 use crate::tensor::PyTensor;
 
@@ -43,6 +43,35 @@ pub(super) struct Found {
     first: usize,
     /// Bit `k` stands for argument `k`: it is a tensor of the library.
     places: u32,
+}
+
+impl Found {
+    /// Returns a number or an array among the arguments as a tensor of the library. A number takes
+    /// the dtype of the first tensor that is not an index or a mask.
+    fn adopt<'py>(
+        self,
+        entry: &Entry,
+        argument: &'static Argument,
+        object: Object<'_, 'py>,
+        objects: &Objects<'_, 'py>,
+    ) -> Given<'py> {
+        let (py, op) = (object.py(), entry.operation.name);
+        let typed = |argument: &Argument| {
+            !matches!(argument.kind, ArgumentKind::Index | ArgumentKind::Mask)
+        };
+        let mut places = entry.operation.arguments.iter().enumerate();
+        let first = places.find(|(k, argument)| self.places >> k & 1 == 1 && typed(argument));
+        let like = match first.and_then(|(k, _)| objects[k].as_deref()) {
+            Some(first) => {
+                let subject = Subject { op, arg: argument.name };
+                Some(self.library.read(subject, first)?.dtype())
+            }
+            None => None,
+        };
+        let mut call = Call::new(py, op);
+        let tensor = arguments::tensor(&mut call, argument, object, like)?.into_owned();
+        self.library.give(py, op, tensor)
+    }
 }
 
 /// Returns the library to whose bridge a call goes: that of its tensors. Fails if they belong to
@@ -197,8 +226,8 @@ pub(super) fn tensors<'a, 'py>(
             continue;
         }
         if records {
-            let all = left.iter().all(is_foreign) && !entry.in_place;
-            return if all { Way::Recorded } else { Way::Long };
+            let plain = !owning && !entry.in_place;
+            return if plain { Way::Recorded } else { Way::Long };
         }
         if owning || values.size() <= KEEP_GIL {
             left.retain(|k| !is_foreign(k));
@@ -248,10 +277,17 @@ pub(super) fn call<'py>(
     if way == Some(Way::Recorded) {
         let function = PyFunction::of_call(py, entry.operation, objects.iter().copied())?;
         let function = Bound::new(py, function)?.into_any();
-        let arguments = objects.iter().zip(entry.operation.arguments);
-        let tensors = arguments.filter(|(_, argument)| argument.kind.is_tensor());
-        let tensors = tensors.filter_map(|(object, _)| object.as_deref().cloned());
-        let all: SmallVec<[_; 6]> = std::iter::once(function).chain(tensors).collect();
+        let mut all = SmallVec::<[Bound<'py, PyAny>; 6]>::new();
+        all.push(function);
+        for (k, (object, argument)) in objects.iter().zip(entry.operation.arguments).enumerate() {
+            let Some(object) = object.as_deref().filter(|_| argument.kind.is_tensor()) else {
+                continue;
+            };
+            all.push(match found.places >> k & 1 == 1 {
+                true => object.clone(),
+                false => found.adopt(entry, argument, object, objects)?,
+            });
+        }
         return found.library.record(py, PyTuple::new(py, all)?);
     }
     // The conversion has advised already, if there was one.

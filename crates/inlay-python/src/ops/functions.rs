@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
-use super::arguments;
+use super::arguments::{self, MOST};
+use super::entry::Entry;
 use crate::bridges::{self, Foreign};
 use crate::convert::Call;
 use crate::dlpack::Subject;
@@ -217,13 +218,28 @@ impl PyFunction {
             true => saved.next().ok_or_else(|| PyTypeError::new_err("a saved tensor is missing")),
             false => Ok(object),
         };
-        let all: SmallVec<[_; 8]> =
-            kept.iter().map(&mut restore).chain(grads.iter().map(Ok)).collect();
-        let (inputs, like) = self.inputs_of(py, all.into_iter())?;
-        let mut results = self.run(py, &inputs)?.into_iter();
+        let all = kept.iter().map(&mut restore).chain(grads.iter().map(Ok));
+        let all = all.collect::<PyResult<SmallVec<[_; 8]>>>()?;
+        let (inputs, like) = self.inputs_of(py, all.iter().cloned().map(Ok))?;
+        let borrowed: SmallVec<[&Tensor; 8]> = inputs.iter().collect();
+        let size = borrowed.iter().map(|input| input.numel()).max().unwrap_or(0);
+        let call = Call::new(py, self.0.operation().name);
+        let mut results = call.run(size, || self.0.call_shared(&borrowed))?.into_iter();
+        // A gradient that is passed on is the object that came.
+        let same = |result: &Tensor| {
+            let place = |input: &Tensor| {
+                input.data_ptr() == result.data_ptr()
+                    && input.dtype() == result.dtype()
+                    && input.layout() == result.layout()
+            };
+            inputs.iter().rposition(place).filter(|_| result.is_foreign())
+        };
         let wanted = self.0.wanted().unwrap_or_default();
         let each = wanted.iter().map(|wanted| match (*wanted).then(|| results.next()).flatten() {
-            Some(result) => self.give(py, like, result),
+            Some(result) => match same(&result) {
+                Some(k) => Ok(all[k].clone()),
+                None => self.give(py, like, result),
+            },
             None => Ok(py.None().into_bound(py)),
         });
         PyTuple::new(py, each.collect::<PyResult<SmallVec<[_; 6]>>>()?)
@@ -396,7 +412,24 @@ fn _argument<'py>(
     Ok(PyTensor::new(arguments::tensor(&mut call, declared, value, like)?.into_owned()))
 }
 
+/// Calls an operation with its arguments in declared order, None for those that are left out.
+#[pyfunction]
+fn _call<'py>(
+    py: Python<'py>,
+    name: &str,
+    in_place: bool,
+    objects: Vec<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(entry) = Entry::find(name, in_place) else {
+        return Err(PyTypeError::new_err(format!("there is no operation {name:?}")));
+    };
+    let given = objects.iter().map(|object| (!object.is_none()).then(|| object.as_borrowed()));
+    let given: SmallVec<[Option<Borrowed<'_, 'py, PyAny>>; MOST]> = given.collect();
+    super::call(py, entry, &given)
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(_call, module)?)?;
     module.add_class::<PyFunction>()?;
     module.add_class::<StandIn>()?;
     bridges::register(module)?;

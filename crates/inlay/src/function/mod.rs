@@ -404,6 +404,30 @@ impl Function {
         }
     }
 
+    /// Like [`Function::call`], but a gradient that is one of the inputs is not copied: the result
+    /// shares its memory.
+    ///
+    /// ```
+    /// # use inlay::{Function, Tensor};
+    /// let gradients = Function::parse("vjp(10; add(@, @))")?;
+    /// let (x, g) = (Tensor::from([1.0f32]), Tensor::from([2.0f32]));
+    /// let shared = gradients.call_shared(&[&x, &x, &x, &g])?;
+    /// assert_eq!(shared[0].data_ptr(), g.data_ptr());
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`Function::call`].
+    pub fn call_shared(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        if let Form::Call { .. } = &self.0.form {
+            return self.call(inputs);
+        }
+        self.expect_inputs(inputs.len())?;
+        let _off = NoGrad::new();
+        let traced = self.traced(inputs)?;
+        traced.trace.call_shared(inputs).map_err(|error| error.root().clone())
+    }
+
     /// Calls the in-place form of an operation: writes into the first input.
     ///
     /// ```

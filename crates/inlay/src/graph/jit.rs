@@ -126,6 +126,12 @@ impl Trace {
         needs
     }
 
+    /// Like [`Trace::call`], but a result that is an argument is that argument itself, not a copy.
+    pub(crate) fn call_shared(&self, args: &[&Tensor]) -> Result<Vec<Tensor>> {
+        let feed: SmallVec<[&Tensor; 4]> = self.takes.iter().map(|at| args[*at]).collect();
+        self.plan.call_shared(&feed)
+    }
+
     /// Like [`Trace::call`], but results may be written into the memory of `outputs`.
     pub(crate) fn call_into(&self, args: &[&Tensor], outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         let feed: SmallVec<[&Tensor; 4]> = self.takes.iter().map(|at| args[*at]).collect();

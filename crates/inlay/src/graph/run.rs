@@ -7,7 +7,7 @@ use inlay_core::{Error, Meta, Result};
 use smallvec::SmallVec;
 
 use super::bind::{Bound, Ready, SymbolSizes, learn, sized};
-use super::plan::{Operand, Plan, Step};
+use super::plan::{Operand, Origin, Plan, Step};
 use crate::array::{Array, Destination};
 #[cfg(feature = "gpu")]
 use crate::lock::lock;
@@ -27,6 +27,8 @@ struct State<'p> {
     donated: SmallVec<[bool; 8]>,
     /// Memory into which the results may be written; empty if there is none.
     outputs: &'p [&'p Tensor],
+    /// Whether a result that is a feed is returned as it is. Otherwise it is copied.
+    shares: bool,
 }
 
 impl Plan {
@@ -62,7 +64,7 @@ impl Plan {
             }
             fed.push(tensor);
         }
-        self.run_in_order(&fed, &[])
+        self.run_in_order(&fed, &[], false)
     }
 
     /// The names of the inputs that the plan needs, in the order in which they were added.
@@ -100,16 +102,26 @@ impl Plan {
             return Err(Error::Argument { op, arg, got, expected: self.feeds.len().to_string() });
         }
         feed.iter().try_for_each(|tensor| tensor.expect_elements("run"))?;
-        self.run_in_order(feed, &[])
+        self.run_in_order(feed, &[], false)
     }
 
     /// Like [`Plan::call`], but each result may be written into the memory of its output. The
     /// outputs overlap no feed.
     pub(crate) fn call_into(&self, feed: &[&Tensor], outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-        self.run_in_order(feed, outputs)
+        self.run_in_order(feed, outputs, false)
     }
 
-    fn run_in_order(&self, feed: &[&Tensor], outputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+    /// Like [`Plan::call`], but a result that is a feed is that feed itself, not a copy.
+    pub(crate) fn call_shared(&self, feed: &[&Tensor]) -> Result<Vec<Tensor>> {
+        self.run_in_order(feed, &[], true)
+    }
+
+    fn run_in_order(
+        &self,
+        feed: &[&Tensor],
+        outputs: &[&Tensor],
+        shares: bool,
+    ) -> Result<Vec<Tensor>> {
         let metas: SmallVec<[Meta; 8]> = feed.iter().map(|tensor| tensor.array().meta()).collect();
         let bound = self.bind(&metas)?;
         let device = self.place(feed)?;
@@ -137,6 +149,7 @@ impl Plan {
             late,
             donated,
             outputs,
+            shares,
         };
         let locate = |at: usize, error| match self.steps.get(at) {
             Some(step) => step.site.locate(error),
@@ -273,7 +286,9 @@ impl State<'_> {
                 .outputs
                 .get(at)
                 .is_some_and(|output| result.buffer.same_as(&output.array().buffer));
-            if !given && !output && !result.buffer.is_sole() {
+            let feed =
+                self.shares && matches!(self.plan.values[fetch.value].origin, Origin::Feed(_));
+            if !given && !output && !feed && !result.buffer.is_sole() {
                 *result = device::to_contiguous("run", result)?;
             }
         }
