@@ -29,7 +29,9 @@ _PLACES = {
     for name, arguments in _bridge.ARGUMENTS.items()
     if not {"Tensors", "Indices"} & {kind for _, _, kind in arguments}
 }
-_ARRAY = type(jax.numpy.zeros(()))
+# The first call, which imports this module, may be inside of `jax.jit`, where `zeros` is a tracer.
+with jax.ensure_compile_time_eval():
+    _ARRAY = type(jax.numpy.zeros(()))
 # The operations that check elements, so that a call may fail after it was dispatched.
 _CHECKING = {name for name, kinds in _KINDS.items() if {"Index", "Indices", "Mask"} & {*kinds}}
 _WITH_DTYPE = {name: kinds.index("DType") for name, kinds in _KINDS.items() if "DType" in kinds}

@@ -109,7 +109,7 @@ class Apply(torch.autograd.Function):  # type: ignore[misc]
         call, *tensors = inputs
         ctx.set_materialize_grads(False)
         ctx.call = call
-        # Integers have no gradient, nor has what no input changes, such as the result of `ones_like`.
+        # Integers have no gradient, nor has what no input changes (`ones_like`).
         may = any(call.function.differentiable)
         fixed = [t for t in output if not (may and (t.is_floating_point() or t.is_complex()))]
         if fixed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import jax
@@ -234,3 +236,14 @@ def test_a_loop_writes_in_place() -> None:
     np.testing.assert_array_equal(
         jax.jit(loop)(jnp.zeros((64, 64)))[:11].max(1), [1] + [2] * 9 + [0]
     )
+
+
+def test_the_first_call_of_a_process_may_be_traced():
+    # It imports the bridge while JAX traces.
+    code = (
+        "import inlay, jax, jax.numpy as jnp\n"
+        "x, index, updates = jnp.zeros(3), jnp.array([2, 0]), jnp.array([1.0, 2.0])\n"
+        "assert jax.jit(lambda: inlay.scatter(x, index, updates))().tolist() == [2, 0, 1]\n"
+        "assert inlay.scatter(x, index, updates).tolist() == [2, 0, 1]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
