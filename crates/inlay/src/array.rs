@@ -33,6 +33,7 @@ impl Destination {
         let size = array.layout.numel() * array.dtype.size();
         let fits = array.layout.offset() == 0 && array.buffer.len() == size && size > 0;
         if fits && array.is_contiguous() && array.buffer.device() == Device::Cpu {
+            array.buffer.cpu().prefer_huge_pages();
             DESTINATION.with_borrow_mut(|offered| *offered = Some(array.buffer.clone()));
             OFFERED.set(true);
         }

@@ -126,6 +126,14 @@ impl Buffer {
         self.0.owner.is_foreign()
     }
 
+    /// Asks for huge pages for memory of another library that is about to be written for the first
+    /// time. Otherwise most of the time of the write is page faults.
+    pub fn prefer_huge_pages(&self) {
+        if self.is_foreign() && self.is_writable() {
+            super::prefer_huge_pages(self.as_ptr(), self.len());
+        }
+    }
+
     /// Returns the address of the first byte. The bytes live as long as a handle does.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr.load(Ordering::Relaxed)
