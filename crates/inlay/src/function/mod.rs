@@ -409,9 +409,10 @@ impl Function {
     ///
     /// ```
     /// # use inlay::{Function, Tensor};
-    /// let gradients = Function::parse("vjp(10; add(@, @))")?;
+    /// let sum = "scatter(@, @, @, overwrite=False, include_self=True)";
+    /// let gradient = Function::parse(&format!("vjp(100; {sum})"))?;
     /// let (x, g) = (Tensor::from([1.0f32]), Tensor::from([2.0f32]));
-    /// let shared = gradients.call_shared(&[&x, &x, &x, &g])?;
+    /// let shared = gradient.call_shared(&[&x, &Tensor::from([0i64]), &x, &x, &g])?;
     /// assert_eq!(shared[0].data_ptr(), g.data_ptr());
     /// # Ok::<(), inlay::Error>(())
     /// ```
