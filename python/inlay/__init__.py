@@ -1,7 +1,8 @@
 """Indexed writes for tensors: write values at a slice, a diagonal, a mask or an index.
 
-Every function takes tensors, NumPy arrays, lists and numbers. It returns a `Tensor` if one of its
-arguments is a `Tensor`, and a NumPy array otherwise. `operations` lists the operations on tensors.
+Every function takes tensors, NumPy arrays, lists and numbers, also tensors of PyTorch, Paddle and
+JAX. It returns a tensor of such a library if one of its arguments is one, a `Tensor` if one is a
+`Tensor`, and a NumPy array otherwise. `operations` lists the operations on tensors.
 """
 
 import inlay.numpy_protocols  # noqa: F401  (adds NumPy's protocols to `Tensor`)
