@@ -38,7 +38,7 @@ _WITH_DTYPE = {name: kinds.index("DType") for name, kinds in _KINDS.items() if "
 # The texts of functions whose results may have sizes that depend on a mask.
 _open: set[str] = set()
 # The compiled functions by text, which are found sooner than in the cache of `compiled`.
-_ready: dict[tuple[str, bool], Callable[..., list[Any]]] = {}
+_ready: dict[str, Callable[..., list[Any]]] = {}
 _KEPT = 4096
 
 
@@ -80,16 +80,14 @@ def run(function: Function, tensors: Sequence[Any]) -> list[Any]:
     is traced.
     """
     text = function.text
-    # An eager call can be given no memory, so XLA would copy the first input for its result.
-    fresh = not any(isinstance(x, jax.core.Tracer) for x in tensors)
-    ready = _ready.get((text, fresh))
+    ready = _ready.get(text)
     if ready is None:
         if len(_ready) >= _KEPT:
             _ready.clear()
-        ready = _ready[text, fresh] = compiled(Call(text, fresh=fresh))
+        ready = _ready[text] = compiled(Call(text))
     try:
         if text in _open:
-            ready = compiled(_sized(function, tensors)._replace(fresh=fresh))
+            ready = compiled(_sized(function, tensors))
         results = ready(*tensors)
         if function.name in _CHECKING:
             result = results[0]

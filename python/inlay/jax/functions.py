@@ -57,8 +57,6 @@ class Call(NamedTuple):
     left_out: tuple[tuple[int, Spec], ...] = ()
     sizes: tuple[tuple[int, ...], ...] | None = None
     """The shapes of the results, if they depend on the elements of an input."""
-    fresh: bool = False
-    """Whether the result gets memory of its own, even if it could take that of the first input."""
 
     @property
     def function(self) -> Function:
@@ -78,8 +76,7 @@ class Call(NamedTuple):
     def writes(self) -> bool:
         """Whether the result can take the place of the first input."""
         base, _, rest = self.text.partition("(")
-        takes = base in _TWINS and not self.left_out and rest.endswith(")")
-        return takes and not self.fresh
+        return base in _TWINS and not self.left_out and rest.endswith(")")
 
     def all_of(self, given: Sequence[Any]) -> list[Any]:
         """The given values with the specs of the others, one item per input."""

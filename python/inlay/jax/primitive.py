@@ -32,7 +32,8 @@ def compiled(call: Call) -> Callable[..., list[Any]]:
         return [result.astype(canonical(result.dtype)) for result in results]
 
     run.__name__ = run.__qualname__ = f"inlay_{call.function.name}"
-    ready: Callable[..., list[Any]] = jax.jit(run)
+    # Inlined, so that the lowering sees where its operands come from.
+    ready: Callable[..., list[Any]] = jax.jit(run, inline=True)
     return ready
 
 
@@ -50,10 +51,26 @@ function_p.def_impl(_run)
 function_p.def_abstract_eval(_infer)
 
 
+def _may_write(value: Any) -> bool:
+    """Whether a result should take the memory of this input.
+
+    XLA copies an input that it may not overwrite before a call that writes in place, in one thread.
+    That is known of an argument of the whole computation, unless it is donated. Intermediate
+    results and the state of loops are usually not used again.
+    """
+    block = value.owner
+    function = getattr(block, "owner", None)  # an operation, of which the value is a result, has none
+    if function is None or "sym_name" not in function.attributes:
+        return True
+    if function.attributes["sym_name"].value != "main":
+        return True
+    given = function.attributes["arg_attrs"][value.arg_number]
+    return "tf.aliasing_output" in given or "jax.buffer_donor" in given
+
+
 def _lower(context: Any, *inputs: Any, call: Call) -> Any:
-    # The result takes the place of the first input. XLA copies the input first, unless it is not
-    # used again: in a loop and with a donated argument nothing is copied.
-    alias = {0: 0} if call.writes and context.avals_in[0] == context.avals_out[0] else None
+    in_place = call.writes and context.avals_in[0] == context.avals_out[0] and _may_write(inputs[0])
+    alias = {0: 0} if in_place else None
     # XLA drops a call whose results are empty, and with it the check of the index, unless the call
     # has side effects.
     empty = any(result.size == 0 for result in context.avals_out)
@@ -71,7 +88,8 @@ def _refuse(context: Any, *_inputs: Any, call: Call) -> Any:
 
 
 mlir.register_lowering(function_p, _refuse)
-mlir.register_lowering(function_p, _lower, platform="cpu")
+# A cached rule would be called with arguments of a function of its own, and not see the operands.
+mlir.register_lowering(function_p, _lower, platform="cpu", cacheable=False)
 
 
 def batched(call: Call, axes: Sequence[int | None], size: int) -> Call:
