@@ -308,13 +308,28 @@ impl IndexReader<'_> {
                     return Values { from, len: block.len(), lock: PhantomData };
                 }
                 let space = &mut space[..block.len()];
-                dispatch!(integer src.dtype(), T => for (k, to) in space.iter_mut().enumerate() {
+                dispatch!(integer src.dtype(), T => {
                     // SAFETY: the block lies inside of the index, whose values are `stride` bytes
                     // apart.
-                    to.write(unsafe {
+                    let value = |k: usize, stride: isize| unsafe {
                         let at = src.origin().offset((block.start + k) as isize * stride);
                         at.cast::<T>().read_unaligned().to_i64()
-                    });
+                    };
+                    let width = size_of::<T>() as isize;
+                    // The compiler can vectorize only the loop with a constant stride. (10M values
+                    // into 1M by an i32 index: 0.6 of the time.)
+                    match stride == width {
+                        true => {
+                            for (k, to) in space.iter_mut().enumerate() {
+                                to.write(value(k, width));
+                            }
+                        }
+                        false => {
+                            for (k, to) in space.iter_mut().enumerate() {
+                                to.write(value(k, stride));
+                            }
+                        }
+                    }
                 }, else unreachable!("an index of integers"));
                 // The copy is checked and used, not the index.
                 settle();
