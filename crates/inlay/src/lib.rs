@@ -107,7 +107,7 @@ pub use device::{
     Device, DeviceInfo, current_device, devices, set_device, switch_device, synchronize,
     with_device,
 };
-pub use function::{Extent, Function, Need};
+pub use function::{Extent, Function, Need, Pullback};
 pub use graph::{Jit, Kinds, Plan, Program, Sizes, Trace, Traces, Written, jit};
 pub use half::{bf16, f16};
 pub use indexing::IntoItems;

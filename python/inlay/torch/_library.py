@@ -14,7 +14,7 @@ import torch
 from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
-from inlay._inlay import Function, _call, operations
+from inlay._inlay import Function, Kernel, operations
 
 from ._autograd import Derived, apply, needs_old_value
 from ._checks import explain, resolved
@@ -24,7 +24,6 @@ from ._schema import Layout, number, schema
 
 _C = torch._C
 _TRANSFORM = "FuncTorchDynamicLayerFrontMode"
-_OWN = (torch.Tensor, torch.nn.Parameter)
 LIBRARY = torch.library.Library("inlay", "DEF")
 LAYOUTS: dict[str, Layout] = {}
 
@@ -76,13 +75,6 @@ def _needs_gradient(args: Sequence[Any]) -> bool:
     return bool(_C.is_grad_enabled() and _C._any_requires_grad(*args))
 
 
-def _is_plain(args: Sequence[Any]) -> bool:
-    """Whether no mode is active, and all tensors among the arguments are of torch's own classes."""
-    if _C._len_torch_dispatch_stack() or _C._functorch.peek_interpreter_stack() is not None:
-        return False
-    return all(type(x) in _OWN or not isinstance(x, (torch.Tensor, list, tuple)) for x in args)
-
-
 def _below(overload: Any, keys: Any, args: Any, keywords: Any) -> Any:
     with _C._AutoDispatchBelowAutograd():
         return overload.redispatch(keys & _C._after_autograd_keyset, *args, **keywords)
@@ -114,10 +106,18 @@ def _define(operation: Any) -> None:
         objects = layout.objects(args, keywords)
         return Named(overload, layout, objects), layout.split(objects)
 
-    @_kernel("CompositeExplicitAutograd" if not layout.tensors else "CPU", name)
+    def native(kernel: Any, skips: int, records: bool) -> Any:
+        """A kernel in Rust for plain tensors. It leaves all other calls to the given one."""
+        places = [field.place for field in layout.fields]
+        names = [field.name for field in layout.fields]
+        return Kernel(name, places, names, kernel, skips, records)
+
     def cpu(*args: Any, **keywords: Any) -> Any:
         call, tensors = parts(args, keywords)
         return _explained(name, lambda: compute(call.function, tensors)[0], tensors)
+
+    key = "CPU" if layout.tensors else "CompositeExplicitAutograd"
+    LIBRARY.impl(name, native(cpu, 0, False), key)
 
     @torch.library.register_fake(f"inlay::{name}", lib=LIBRARY)  # type: ignore[untyped-decorator]
     def fake(*args: Any, **keywords: Any) -> Any:
@@ -128,15 +128,14 @@ def _define(operation: Any) -> None:
     if not layout.tensors:
         return
 
-    @_kernel("Autograd", name, True)
     def autograd(keys: Any, *args: Any, **keywords: Any) -> Any:
         if _needs_gradient(args):
             call, tensors = parts(args, keywords)
             return apply(call, tensors)[0]
-        if _is_plain(args):
-            # The short way, without a second pass through the dispatcher.
-            return _call(name, False, layout.objects(args, keywords))
         return _below(overload, keys, args, keywords)
+
+    # The first argument is the set of keys.
+    LIBRARY.impl(name, native(autograd, 1, True), "Autograd", with_keyset=True)
 
     @_kernel(_TRANSFORM, name)
     def transform(*args: Any, **keywords: Any) -> Any:

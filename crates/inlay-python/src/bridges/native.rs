@@ -7,6 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyTuple, PyType};
+use smallvec::SmallVec;
 
 use super::Foreign;
 use crate::dlpack::{Purpose, Table};
@@ -155,6 +156,47 @@ impl Native {
         }
     }
 
+    /// Whether a call may be recorded without the bridge: no transform of `torch.func` is active.
+    pub(crate) fn may_record(&self, py: Python<'_>) -> bool {
+        match &self.library {
+            Library::Torch(torch) => torch.has_no_transform(py),
+            Library::Paddle(_) => true,
+        }
+    }
+
+    /// Whether gradients are neither recorded themselves nor watched.
+    pub(crate) fn is_plain_backward(&self, py: Python<'_>) -> bool {
+        match &self.library {
+            Library::Torch(torch) => !torch.is_recording(py) && torch.is_unwatched(py),
+            Library::Paddle(paddle) => !paddle.is_recording(py),
+        }
+    }
+
+    /// Returns tensors over the memory of objects, or `None` if one of them is anything but a tensor
+    /// of the library with plain elements in memory. `is_complex` says whether one may be complex.
+    ///
+    /// # Safety
+    /// If not `owning`: as for [`Table::borrow`].
+    #[expect(unsafe_code, reason = "passes the duty of `borrow` on")]
+    pub(crate) unsafe fn plain(
+        &self,
+        objects: &[Bound<'_, PyAny>],
+        owning: bool,
+        is_complex: bool,
+    ) -> Option<SmallVec<[Tensor; 4]>> {
+        // Questions to a tensor may release the GIL, so all of them come before the first is borrowed.
+        let is_plain = |object: &Bound<'_, PyAny>| {
+            self.takes(object)
+                && !self.is_negated(object)
+                && !(is_complex && self.is_conjugated(object))
+        };
+        if !objects.iter().all(is_plain) {
+            return None;
+        }
+        // SAFETY: the caller guarantees it.
+        objects.iter().map(|object| unsafe { self.tensor(object, Purpose::Read, owning) }).collect()
+    }
+
     /// Returns a tensor over the memory of an object, or `None` if it is anything but plain elements
     /// in memory.
     ///
@@ -231,7 +273,11 @@ impl Torch {
         let py = target.py();
         !table.requires_gradient(target)
             && target.getattr(intern!(py, "_version")).is_ok()
-            && self.interpreter.bind(py).call0().is_ok_and(|interpreter| interpreter.is_none())
+            && self.has_no_transform(py)
+    }
+
+    fn has_no_transform(&self, py: Python<'_>) -> bool {
+        self.interpreter.bind(py).call0().is_ok_and(|interpreter| interpreter.is_none())
     }
 }
 

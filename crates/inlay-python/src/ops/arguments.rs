@@ -148,11 +148,12 @@ pub(super) fn convert<'a, 'py>(
         values.made = values.made.map(|rows| rows.saturating_mul(rows));
     }
     entry.advise(call.py(), objects)?;
-    if let Some(native) = native {
-        let way = foreign::tensors(native, entry, objects, &mut left, values);
-        if way != Way::Short {
-            return Ok(way);
-        }
+    let way = match native {
+        Some(native) => foreign::tensors(call.py(), native, entry, objects, &mut left, values),
+        None => Way::Short,
+    };
+    if way == Way::Long {
+        return Ok(way);
     }
     for k in left {
         let is_target = entry.in_place && k == 0;
@@ -172,7 +173,7 @@ pub(super) fn convert<'a, 'py>(
         Returns::View if native.is_none() => (values.largest, values.made) = (Some(0), None),
         _ => {}
     }
-    Ok(Way::Short)
+    Ok(way)
 }
 
 /// Converts tensor argument `k`, which is neither a `Tensor` nor a plain array: a list, a number, a

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 
 use super::arguments::{self, MOST, Objects, Values};
 use super::entry::Entry;
-use super::functions::PyFunction;
 use super::{Given, Object};
 use crate::bridges::{Foreign, Native};
 use crate::convert::{Arg, Call, KEEP_GIL};
@@ -29,8 +28,9 @@ fn of(object: Object<'_, '_>) -> PyResult<Option<Foreign>> {
 pub(super) enum Way {
     /// As a call on arrays.
     Short,
-    /// A gradient is needed. All tensors are plain elements in memory.
-    Recorded,
+    /// As a call on arrays, which the library records for a gradient. Bit `k` stands for argument
+    /// `k`, whose gradient is needed.
+    Recorded(u32),
     /// Through the bridge, which handles everything.
     Long,
 }
@@ -38,7 +38,7 @@ pub(super) enum Way {
 /// The library of the tensors of a call.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
-    library: Foreign,
+    pub(super) library: Foreign,
     /// The first argument that belongs to it.
     first: usize,
     /// Bit `k` stands for argument `k`: it is a tensor of the library.
@@ -46,9 +46,14 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Whether argument `k` is a tensor of the library.
+    pub(super) fn has(self, k: usize) -> bool {
+        self.places >> k & 1 == 1
+    }
+
     /// Returns a number or an array among the arguments as a tensor of the library. A number takes
     /// the dtype of the first tensor that is not an index or a mask.
-    fn adopt<'py>(
+    pub(super) fn adopt<'py>(
         self,
         entry: &Entry,
         argument: &'static Argument,
@@ -60,7 +65,7 @@ impl Found {
             !matches!(argument.kind, ArgumentKind::Index | ArgumentKind::Mask)
         };
         let mut places = entry.operation.arguments.iter().enumerate();
-        let first = places.find(|(k, argument)| self.places >> k & 1 == 1 && typed(argument));
+        let first = places.find(|(k, argument)| self.has(*k) && typed(argument));
         let like = match first.and_then(|(k, _)| objects[k].as_deref()) {
             Some(first) => {
                 let subject = Subject { op, arg: argument.name };
@@ -177,6 +182,7 @@ pub(super) fn native(
 /// Returns how the call goes on.
 #[expect(unsafe_code, reason = "borrows memory that only the GIL protects")]
 pub(super) fn tensors<'a, 'py>(
+    py: Python<'py>,
     (native, found): (&Native, Found),
     entry: &Entry,
     objects: &'a Objects<'_, 'py>,
@@ -184,10 +190,10 @@ pub(super) fn tensors<'a, 'py>(
     values: &mut Values<'a>,
 ) -> Way {
     let arguments = entry.operation.arguments;
-    let is_foreign = |k: &usize| found.places >> k & 1 == 1;
+    let is_foreign = |k: &usize| found.has(*k);
     // Whether the conversion of the other arguments may run Python code.
     let simple = |k: &usize| objects[*k].as_deref().is_none_or(is_simple);
-    let mut records = false;
+    let mut wanted = 0;
     let mut owning = !left.iter().all(|k| is_foreign(k) || simple(k));
     // Questions to a tensor may release the GIL, so all of them come before the first is borrowed.
     for k in left.iter().filter(|k| is_foreign(k)) {
@@ -197,6 +203,8 @@ pub(super) fn tensors<'a, 'py>(
             _ => return Way::Long,
         }
     }
+    // An in-place call and one that other objects take part in are recorded by the bridge.
+    let may_record = !owning && !entry.in_place;
     let mut asked = false;
     loop {
         let mut is_complex = false;
@@ -211,7 +219,9 @@ pub(super) fn tensors<'a, 'py>(
                 return Way::Long;
             };
             let differentiates = entry.operation.gradients.contains(&arguments[*k].name);
-            records = records || differentiates && native.records(object, tensor.dtype());
+            if differentiates && native.records(object, tensor.dtype()) {
+                wanted |= 1 << k;
+            }
             is_complex |= matches!(tensor.dtype(), DType::C64 | DType::C128);
             values.saw(&tensor);
             values.set(*k, Value::Tensor(Arg::Owned(tensor)));
@@ -225,13 +235,12 @@ pub(super) fn tensors<'a, 'py>(
             }
             continue;
         }
-        if records {
-            let plain = !owning && !entry.in_place;
-            return if plain { Way::Recorded } else { Way::Long };
+        if wanted != 0 && !(may_record && native.may_record(py)) {
+            return Way::Long;
         }
         if owning || values.size() <= KEEP_GIL {
             left.retain(|k| !is_foreign(k));
-            return Way::Short;
+            return if wanted == 0 { Way::Short } else { Way::Recorded(wanted) };
         }
         // The GIL will be released, so the memory must be kept alive by more than its object.
         left.iter().filter(|k| is_foreign(k)).for_each(|&k| values.clear(k));
@@ -264,34 +273,18 @@ pub(super) fn give<'py>(
     native.give(py, op, result)
 }
 
-/// Calls the operation through the bridge of a library, on the long way or recorded for a gradient.
+/// Calls the operation through the bridge of a library. `advised` says whether the conversion of
+/// arguments has begun before, and warned.
 pub(super) fn call<'py>(
     found: Found,
     entry: &Entry,
     objects: &Objects<'_, 'py>,
-    way: Option<Way>,
+    advised: bool,
 ) -> Given<'py> {
     let Some(py) = objects.iter().flatten().map(|object| object.py()).next() else {
         unreachable!("one of the arguments is a tensor")
     };
-    if way == Some(Way::Recorded) {
-        let function = PyFunction::of_call(py, entry.operation, objects.iter().copied())?;
-        let function = Bound::new(py, function)?.into_any();
-        let mut all = SmallVec::<[Bound<'py, PyAny>; 6]>::new();
-        all.push(function);
-        for (k, (object, argument)) in objects.iter().zip(entry.operation.arguments).enumerate() {
-            let Some(object) = object.as_deref().filter(|_| argument.kind.is_tensor()) else {
-                continue;
-            };
-            all.push(match found.places >> k & 1 == 1 {
-                true => object.clone(),
-                false => found.adopt(entry, argument, object, objects)?,
-            });
-        }
-        return found.library.record(py, PyTuple::new(py, all)?);
-    }
-    // The conversion has advised already, if there was one.
-    if way.is_none() {
+    if !advised {
         entry.advise(py, objects)?;
     }
     let given = |k: usize| match objects.get(k).and_then(|object| object.as_deref()) {

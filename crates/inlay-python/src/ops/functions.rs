@@ -11,6 +11,8 @@ use smallvec::SmallVec;
 
 use super::arguments::{self, MOST};
 use super::entry::Entry;
+use super::kernel::Kernel;
+use super::recorded::Recording;
 use crate::bridges::{self, Foreign};
 use crate::convert::Call;
 use crate::dlpack::Subject;
@@ -31,7 +33,7 @@ use crate::tensor::PyTensor;
 pub(crate) struct PyFunction(Arc<inlay::Function>);
 
 impl PyFunction {
-    fn of(function: inlay::Function) -> Self {
+    pub(super) fn of(function: inlay::Function) -> Self {
         PyFunction(Arc::new(function))
     }
 }
@@ -62,7 +64,7 @@ impl PyFunction {
             let text = format!("{name}: takes {most} arguments, got {}", values.len());
             return Err(PyTypeError::new_err(text));
         }
-        PyFunction::of_call(py, operation, values.iter_borrowed().map(Some))
+        function_of(py, operation, values.iter_borrowed().map(Some)).map(PyFunction::of)
     }
 
     /// Reads the text of a function.
@@ -165,86 +167,6 @@ impl PyFunction {
         Ok(results)
     }
 
-    /// Calls the function for tensors of which some require a gradient. Returns the results, the
-    /// function that computes the gradients, what that reads of the inputs and results, and a tuple
-    /// with None for each of these and a stand-in for each of the others.
-    #[expect(clippy::type_complexity, reason = "Python takes the tuple apart at once")]
-    fn record<'py>(
-        &self,
-        py: Python<'py>,
-        tensors: &Bound<'py, PyTuple>,
-        required: &Bound<'py, PyTuple>,
-    ) -> PyResult<(Bound<'py, PyTuple>, PyFunction, Bound<'py, PyTuple>, Bound<'py, PyTuple>)> {
-        let failed = |error: inlay::Error| raise(py, &error);
-        let may = self.0.differentiable();
-        let required = required.iter_borrowed().map(|item| item.is_truthy());
-        let required = required.collect::<PyResult<SmallVec<[bool; 6]>>>()?;
-        let wanted: SmallVec<[bool; 6]> =
-            may.iter().zip(&required).map(|(may, required)| *may && *required).collect();
-        let vjp = self.0.vjp(&wanted).map_err(failed)?;
-        let (inputs, like) = self.inputs_of(py, tensors.iter().map(Ok))?;
-        let results = self.run(py, &inputs)?;
-        let metas = || results.iter().map(Tensor::meta);
-        let all: SmallVec<[Meta; 8]> =
-            inputs.iter().map(Tensor::meta).chain(metas()).chain(metas()).collect();
-        let needs = vjp.needs(&all).map_err(failed)?;
-        let given = results.into_iter().map(|result| self.give(py, like, result));
-        let given = PyTuple::new(py, given.collect::<PyResult<SmallVec<[_; 2]>>>()?)?;
-        let mut saved = SmallVec::<[Bound<'py, PyAny>; 6]>::new();
-        let mut kept = SmallVec::<[Bound<'py, PyAny>; 6]>::new();
-        for ((object, need), meta) in tensors.iter().chain(given.iter()).zip(needs).zip(all) {
-            if need == Need::Elements {
-                saved.push(object);
-                kept.push(py.None().into_bound(py));
-            } else {
-                let shape = meta.shape.iter().map(|dim| dim.known().unwrap_or(0)).collect();
-                kept.push(Bound::new(py, StandIn { dtype: meta.dtype, shape })?.into_any());
-            }
-        }
-        Ok((given, PyFunction::of(vjp), PyTuple::new(py, saved)?, PyTuple::new(py, kept)?))
-    }
-
-    /// Calls a function of gradients with what `record` returned, and the gradient of each result.
-    /// Returns a gradient or None for each input of the recorded function.
-    fn recall<'py>(
-        &self,
-        py: Python<'py>,
-        saved: &Bound<'py, PyTuple>,
-        kept: &Bound<'py, PyTuple>,
-        grads: &Bound<'py, PyTuple>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let mut saved = saved.iter();
-        let mut restore = |object: Bound<'py, PyAny>| match object.is_none() {
-            true => saved.next().ok_or_else(|| PyTypeError::new_err("a saved tensor is missing")),
-            false => Ok(object),
-        };
-        let all = kept.iter().map(&mut restore).chain(grads.iter().map(Ok));
-        let all = all.collect::<PyResult<SmallVec<[_; 8]>>>()?;
-        let (inputs, like) = self.inputs_of(py, all.iter().cloned().map(Ok))?;
-        let borrowed: SmallVec<[&Tensor; 8]> = inputs.iter().collect();
-        let size = borrowed.iter().map(|input| input.numel()).max().unwrap_or(0);
-        let call = Call::new(py, self.0.operation().name);
-        let mut results = call.run(size, || self.0.call_shared(&borrowed))?.into_iter();
-        // A gradient that is passed on is the object that came.
-        let same = |result: &Tensor| {
-            let place = |input: &Tensor| {
-                input.data_ptr() == result.data_ptr()
-                    && input.dtype() == result.dtype()
-                    && input.layout() == result.layout()
-            };
-            inputs.iter().rposition(place).filter(|_| result.is_foreign())
-        };
-        let wanted = self.0.wanted().unwrap_or_default();
-        let each = wanted.iter().map(|wanted| match (*wanted).then(|| results.next()).flatten() {
-            Some(result) => match same(&result) {
-                Some(k) => Ok(all[k].clone()),
-                None => self.give(py, like, result),
-            },
-            None => Ok(py.None().into_bound(py)),
-        });
-        PyTuple::new(py, each.collect::<PyResult<SmallVec<[_; 6]>>>()?)
-    }
-
     /// Calls the in-place form of the operation, which writes into the first tensor.
     fn write<'py>(&self, py: Python<'py>, tensors: &Bound<'py, PyAny>) -> PyResult<()> {
         let (inputs, _) = self.inputs_of(py, tensors.try_iter()?)?;
@@ -274,58 +196,10 @@ impl PyFunction {
     }
 }
 
-/// The dtype and the shape of a tensor whose elements are not read. It stands for that tensor among
-/// the inputs of a function.
-#[pyclass(name = "StandIn", module = "inlay._inlay", frozen)]
-pub(crate) struct StandIn {
-    dtype: DType,
-    shape: SmallVec<[usize; 4]>,
-}
-
-#[pymethods]
-impl StandIn {
-    /// The name of the dtype.
-    #[getter]
-    fn dtype(&self) -> &'static str {
-        self.dtype.name()
-    }
-
-    /// The shape.
-    #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.shape)
-    }
-}
-
 /// The inputs of a call, and the library that its results belong to.
 type Inputs = (SmallVec<[Tensor; 6]>, Option<Foreign>);
 
 impl PyFunction {
-    /// The function of a call of an operation with these arguments, in declared order.
-    pub(super) fn of_call<'a, 'py: 'a>(
-        py: Python<'py>,
-        operation: &'static Operation,
-        objects: impl Iterator<Item = Option<Borrowed<'a, 'py, PyAny>>>,
-    ) -> PyResult<Self> {
-        let mut call = Call::new(py, operation.name);
-        let mut lists = SmallVec::<[usize; 2]>::new();
-        let mut constants = SmallVec::<[Value<'static>; 8]>::new();
-        for (argument, object) in operation.arguments.iter().zip(objects) {
-            let object = object.filter(|object| !object.is_none());
-            constants.push(match object {
-                _ if argument.kind.is_tensor() => Value::Absent,
-                Some(object) if argument.kind.has_tensors() => {
-                    lists.push(object.len()?);
-                    Value::Absent
-                }
-                Some(object) => arguments::constant(&mut call, argument, &object)?,
-                None => Value::Absent,
-            });
-        }
-        let function = inlay::Function::new(operation.name, &constants, &lists);
-        function.map(PyFunction::of).map_err(|error| raise(py, &error))
-    }
-
     fn inputs_of<'py>(
         &self,
         py: Python<'py>,
@@ -340,9 +214,6 @@ impl PyFunction {
             let tensor = if let Some(foreign) = Foreign::of(&object)? {
                 like = like.or(Some(foreign));
                 foreign.read(Subject { op: name, arg: "tensor" }, &object)?
-            } else if let Ok(known) = object.cast_exact::<StandIn>() {
-                let known = known.get();
-                stand_in(known.dtype, &known.shape).map_err(|error| raise(py, &error))?
             } else if let Ok(pair) = object.cast_exact::<PyTuple>() {
                 let (dtype, shape) = pair.extract::<(Bound<'py, PyString>, Vec<usize>)>()?;
                 let dtype = dtype::parse(name, &dtype)?;
@@ -376,8 +247,33 @@ impl PyFunction {
     }
 }
 
+/// The function of a call of an operation with these arguments, in declared order.
+pub(super) fn function_of<'a, 'py: 'a>(
+    py: Python<'py>,
+    operation: &'static Operation,
+    objects: impl Iterator<Item = Option<Borrowed<'a, 'py, PyAny>>>,
+) -> PyResult<inlay::Function> {
+    let mut call = Call::new(py, operation.name);
+    let mut lists = SmallVec::<[usize; 2]>::new();
+    let mut constants = SmallVec::<[Value<'static>; 8]>::new();
+    for (argument, object) in operation.arguments.iter().zip(objects) {
+        let object = object.filter(|object| !object.is_none());
+        constants.push(match object {
+            _ if argument.kind.is_tensor() => Value::Absent,
+            Some(object) if argument.kind.has_tensors() => {
+                lists.push(object.len()?);
+                Value::Absent
+            }
+            Some(object) => arguments::constant(&mut call, argument, &object)?,
+            None => Value::Absent,
+        });
+    }
+    let function = inlay::Function::new(operation.name, &constants, &lists);
+    function.map_err(|error| raise(py, &error))
+}
+
 /// A tensor of these sizes over a single element, which all stand-ins of a dtype share.
-fn stand_in(dtype: DType, shape: &[usize]) -> inlay::Result<Tensor> {
+pub(super) fn stand_in(dtype: DType, shape: &[usize]) -> inlay::Result<Tensor> {
     static ZEROS: OnceLock<Vec<Tensor>> = OnceLock::new();
     let make = || DType::ALL.iter().map(|&dtype| Tensor::zeros([0usize; 0], dtype)).collect();
     let zeros = match ZEROS.get() {
@@ -388,7 +284,10 @@ fn stand_in(dtype: DType, shape: &[usize]) -> inlay::Result<Tensor> {
             ZEROS.get_or_init(|| made)
         }
     };
-    zeros[dtype as usize].broadcast_to(shape)
+    match shape {
+        [] => Ok(zeros[dtype as usize].clone()),
+        _ => zeros[dtype as usize].broadcast_to(shape),
+    }
 }
 
 /// Converts a tensor argument that is a number, a list or an array, by the rules of the operation. A
@@ -431,7 +330,8 @@ fn _call<'py>(
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_call, module)?)?;
     module.add_class::<PyFunction>()?;
-    module.add_class::<StandIn>()?;
+    module.add_class::<Recording>()?;
+    module.add_class::<Kernel>()?;
     bridges::register(module)?;
     module.add_function(wrap_pyfunction!(_argument, module)?)
 }

@@ -11,7 +11,9 @@ mod functions;
 mod gradients;
 mod hooks;
 mod item;
+mod kernel;
 mod operators;
+mod recorded;
 mod requires;
 mod table;
 
@@ -19,7 +21,7 @@ use pyo3::prelude::*;
 
 use self::arguments::{Objects, Values};
 use self::entry::Entry;
-use self::foreign::Way;
+use self::foreign::{Found, Way};
 use crate::convert::Call;
 
 pub(crate) use operators::is_operand;
@@ -31,33 +33,80 @@ type Maybe<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// The result of a call.
 type Given<'py> = PyResult<Bound<'py, PyAny>>;
 
+/// How a call on tensors of another library may end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// With a plain result. A gradient is not recorded.
+    Plain,
+    /// With a plain result, or a node of the library's graph if a gradient is needed.
+    Node,
+}
+
 /// Calls an operation, or its in-place form, with the objects of its arguments in declared order.
 /// Trailing arguments may be left out.
 fn call<'py>(py: Python<'py>, entry: &Entry, objects: &Objects<'_, 'py>) -> Given<'py> {
-    let found = foreign::library(entry, objects)?;
-    let native = match found {
-        None => None,
-        Some(found) => match foreign::native(py, found, entry, objects) {
-            None => return foreign::call(found, entry, objects, None),
-            Some(native) => Some((native, found)),
-        },
+    let Some(found) = foreign::library(entry, objects)? else {
+        let mut call = Call::new(py, entry.operation.name);
+        let mut values = Values::new();
+        arguments::convert(&mut call, entry, objects, None, &mut values)?;
+        let run = || entry.operation.call_bound(entry.in_place, values.given());
+        let result = call.run(values.size(), run)?;
+        return match objects.first() {
+            Some(Some(target)) if entry.in_place => Ok((**target).clone()),
+            _ => call.give(result),
+        };
     };
+    let mut advised = false;
+    match call_found(py, entry, objects, found, Ending::Node, &mut advised)? {
+        Some(result) => Ok(result),
+        None => foreign::call(found, entry, objects, advised),
+    }
+}
+
+/// [`call`], but returns `None` for a call that is not on plain tensors of another library.
+fn call_short<'py>(
+    py: Python<'py>,
+    entry: &Entry,
+    objects: &Objects<'_, 'py>,
+    ending: Ending,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match foreign::library(entry, objects)? {
+        Some(found) => call_found(py, entry, objects, found, ending, &mut false),
+        None => Ok(None),
+    }
+}
+
+/// Calls an operation on tensors of a library. Returns `None` if the call must go through the bridge;
+/// `advised` then says whether the user was warned about its arguments.
+fn call_found<'py>(
+    py: Python<'py>,
+    entry: &Entry,
+    objects: &Objects<'_, 'py>,
+    found: Found,
+    ending: Ending,
+    advised: &mut bool,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(native) = foreign::native(py, found, entry, objects) else { return Ok(None) };
     let mut call = Call::new(py, entry.operation.name);
     let mut values = Values::new();
-    let way = arguments::convert(&mut call, entry, objects, native, &mut values)?;
-    if let Some(found) = found.filter(|_| way != Way::Short) {
-        return foreign::call(found, entry, objects, Some(way));
+    let way = arguments::convert(&mut call, entry, objects, Some((native, found)), &mut values)?;
+    *advised = true;
+    if way == Way::Long {
+        return Ok(None);
     }
     let run = || entry.operation.call_bound(entry.in_place, values.given());
     let result = call.run(values.size(), run)?;
-    match (objects.first(), native) {
-        (Some(Some(target)), native) if entry.in_place => {
-            native.map_or(Ok(()), |(native, _)| native.count_write(target))?;
-            Ok((**target).clone())
+    let given = match (objects.first(), way) {
+        (Some(Some(target)), _) if entry.in_place => {
+            native.count_write(target)?;
+            (**target).clone()
         }
-        (_, Some((native, _))) => foreign::give(py, native, entry, result),
-        _ => call.give(result),
-    }
+        (_, Way::Recorded(wanted)) if ending == Ending::Node => {
+            recorded::record((native, found), entry, objects, values, wanted, result)?
+        }
+        _ => foreign::give(py, native, entry, result)?,
+    };
+    Ok(Some(given))
 }
 
 /// Adds the operations to the module and to `Tensor`.

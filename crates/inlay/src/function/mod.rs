@@ -8,6 +8,7 @@
 mod batch;
 mod evaluate;
 mod into;
+mod pullback;
 mod text;
 
 use std::collections::{HashMap, VecDeque};
@@ -17,11 +18,14 @@ use std::sync::{Arc, LazyLock, Mutex};
 use inlay_core::{DType, Dim, Error, Meta, Result};
 use smallvec::SmallVec;
 
+use self::pullback::Derivatives;
 use crate::declare::{ArgumentKind, Operation, Value};
 use crate::graph::{Kinds, Program, Sizes, Trace, Traces};
 use crate::lock::lock;
 use crate::site::without_lines;
 use crate::{NoGrad, Tensor};
+
+pub use self::pullback::Pullback;
 
 /// A call without its tensors: an operation with the values of all other arguments, a derivative,
 /// or a batched form. This is a handle: functions with the same text share their traces.
@@ -57,6 +61,7 @@ struct Inner {
     /// The number of derivatives and batches around the call.
     depth: usize,
     traces: Traces<Kinds, Traced>,
+    derivatives: Mutex<Derivatives>,
 }
 
 /// What a function is.
@@ -217,7 +222,8 @@ impl Function {
         }
         let ((inputs, outputs), depth) = (form.counts(), form.depth());
         let traces = Traces::default();
-        let inner = Inner { text: text.clone(), form, inputs, outputs, depth, traces };
+        let derivatives = Mutex::default();
+        let inner = Inner { text: text.clone(), form, inputs, outputs, depth, traces, derivatives };
         let function = Function(Arc::new(inner));
         let oldest = if known.order.len() < KEPT { None } else { known.order.pop_front() };
         let dropped = oldest.and_then(|oldest| known.by_text.remove(&oldest));

@@ -1,0 +1,110 @@
+//! The kernels of `torch.ops.inlay.*`: callable objects that PyTorch's dispatcher calls.
+//!
+//! A call on plain tensors takes the short way, without Python code. All others go to the kernel that
+//! the bridge has written in Python.
+
+use inlay::ArgumentKind;
+use pyo3::Borrowed;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use super::arguments::MOST;
+use super::entry::Entry;
+use super::{Ending, Given};
+
+/// A kernel of an operation. ``places`` has the number of Inlay's argument for each argument of the
+/// schema, and ``names`` their names. ``skips`` arguments before them are only for ``other``, the
+/// kernel that takes the other calls. ``records`` says whether autograd is above the kernel, and so
+/// records nothing.
+#[pyclass(name = "Kernel", module = "inlay._inlay", frozen)]
+pub(crate) struct Kernel {
+    entry: &'static Entry,
+    places: SmallVec<[usize; MOST]>,
+    names: SmallVec<[Py<PyString>; MOST]>,
+    other: Py<PyAny>,
+    skips: usize,
+    ending: Ending,
+}
+
+#[pymethods]
+impl Kernel {
+    #[new]
+    fn new(
+        name: &str,
+        places: Vec<usize>,
+        names: Vec<Py<PyString>>,
+        other: Py<PyAny>,
+        skips: usize,
+        records: bool,
+    ) -> PyResult<Self> {
+        let entry = Entry::find(name, false)
+            .ok_or_else(|| PyTypeError::new_err(format!("there is no operation {name:?}")))?;
+        let count = entry.operation.arguments.len();
+        if places.len() != names.len() || places.iter().any(|&place| place >= count) {
+            return Err(PyTypeError::new_err(format!(
+                "{name}: the places don't fit the operation"
+            )));
+        }
+        let ending = if records { Ending::Node } else { Ending::Plain };
+        let (places, names) = (places.into(), names.into());
+        Ok(Kernel { entry, places, names, other, skips, ending })
+    }
+
+    #[pyo3(signature = (*args, **keywords))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> Given<'py> {
+        match self.short(py, args, keywords)? {
+            Some(result) => Ok(result),
+            None => self.other.bind(py).call(args, keywords),
+        }
+    }
+}
+
+impl Kernel {
+    fn short<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        keywords: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let arguments = self.entry.operation.arguments;
+        let mut given = SmallVec::<[(usize, Bound<'py, PyAny>); MOST]>::new();
+        for (object, &place) in args.iter().skip(self.skips).zip(&self.places) {
+            given.push((place, object));
+        }
+        for (keyword, object) in keywords.into_iter().flatten() {
+            let same = |name: &Py<PyString>| {
+                name.as_ptr() == keyword.as_ptr() || keyword.eq(name).unwrap_or(false)
+            };
+            match self.names.iter().position(same) {
+                Some(k) => given.push((self.places[k], object)),
+                None => return Ok(None),
+            }
+        }
+        for (place, object) in &mut given {
+            match arguments[*place].kind {
+                // A single axis or bound arrives as a list, which would stand for several axes.
+                ArgumentKind::AxisList | ArgumentKind::BoundList => {
+                    if let Ok(list) = object.cast::<PyList>()
+                        && list.len() == 1
+                    {
+                        *object = list.get_item(0)?;
+                    }
+                }
+                ArgumentKind::DType | ArgumentKind::Device if !object.is_none() => return Ok(None),
+                _ => {}
+            }
+        }
+        let mut objects: [Option<Borrowed<'_, 'py, PyAny>>; MOST] = [None; MOST];
+        for (place, object) in &given {
+            objects[*place] = (!object.is_none()).then(|| object.as_borrowed());
+        }
+        super::call_short(py, self.entry, &objects[..arguments.len()], self.ending)
+    }
+}
