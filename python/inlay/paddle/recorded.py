@@ -10,16 +10,15 @@ from typing import Any
 
 import paddle
 
+from inlay._inlay import Recording
 from inlay.paddle.layer import apply
 
 
 class InlayRecorded(paddle.autograd.PyLayer):  # type: ignore[misc]
     """A call of an operation on plain tensors. Its second argument is that of `layer.InlayCall`."""
 
-    @staticmethod
-    def forward(ctx: Any, recording: Any, sources: list[Any]) -> Any:
-        """Returns the result, which was computed before."""
-        return recording.enter_paddle(ctx)
+    # It returns the result, which was computed before.
+    forward = staticmethod(Recording.enter_paddle)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> tuple[list[Any]]:

@@ -214,6 +214,28 @@ def _define_function() -> None:
         return apply(Derived(Function.parse(text)), inputs)
 
 
+def _define_chain() -> None:
+    """Registers `inlay::chain`, which `_chains` puts in the place of several calls.
+
+    It appears only in graphs that are compiled, below autograd.
+    """
+    LIBRARY.define(
+        "chain(str text, Tensor[] inputs) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,)
+    )
+
+    @_kernel("CPU", "chain")
+    def cpu(text: str, inputs: Any) -> Any:
+        function = Function.parse(text)
+        found = function.call_plain(inputs)
+        if found is None:
+            found = _explained(function.name, lambda: compute(function, inputs), inputs)
+        return found[0]
+
+    @torch.library.register_fake("inlay::chain", lib=LIBRARY)  # type: ignore[untyped-decorator]
+    def fake(text: str, inputs: Any) -> Any:
+        return infer(Function.parse(text), inputs)[0]
+
+
 def register() -> None:
     """Registers everything. The library object keeps it registered."""
     for operation in operations():
@@ -221,6 +243,7 @@ def register() -> None:
         if operation.twin is not None:
             _define_in_place(operation)
     _define_function()
+    _define_chain()
 
 
 register()

@@ -10,16 +10,16 @@ from typing import Any
 
 import torch
 
+from inlay._inlay import Recording
+
 from ._autograd import Derived, Missing, apply
 
 
 class Recorded(torch.autograd.Function):  # type: ignore[misc]
     """A call of an operation on plain tensors: a `Recording`, and the inputs that need a gradient."""
 
-    @staticmethod
-    def forward(ctx: Any, recording: Any, *sources: Any) -> Any:
-        """Returns the result, which was computed before."""
-        return recording.enter_torch(ctx)
+    # It returns the result, which was computed before.
+    forward = staticmethod(Recording.enter_torch)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
@@ -36,6 +36,9 @@ class Recorded(torch.autograd.Function):  # type: ignore[misc]
             found = apply(Derived(recording.vjp), [*inputs, grad])
         return None, *found
 
+
+# The engine calls this method of the node. Torch's own looks for `backward` and calls it.
+Recorded._backward_cls.apply = Recorded.backward
 
 # `Function.apply` in Python only looks for transforms. The caller has made sure that there are none.
 record = super(torch.autograd.Function, Recorded).apply

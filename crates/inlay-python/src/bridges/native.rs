@@ -26,9 +26,11 @@ enum Library {
 }
 
 struct Torch {
-    /// Functions that must return 0 or `False`: the number of active modes, and whether a function
+    /// The number of active modes that see what the dispatcher calls.
+    dispatch_modes: Py<PyAny>,
+    /// Functions that must return 0 or `False`: the number of other modes, and whether a function
     /// is traced.
-    watchers: [Py<PyAny>; 3],
+    watchers: [Py<PyAny>; 2],
     forward_ad: Py<PyDict>,
     is_grad_enabled: Py<PyAny>,
     interpreter: Py<PyAny>,
@@ -46,7 +48,7 @@ static PADDLE: PyOnceLock<Option<Native>> = PyOnceLock::new();
 
 impl Native {
     /// The short way of a library, if its version has all that is needed.
-    fn of(py: Python<'_>, library: Foreign) -> Option<&'static Native> {
+    pub(crate) fn of(py: Python<'_>, library: Foreign) -> Option<&'static Native> {
         let make = |make: fn(Python<'_>) -> PyResult<Option<Native>>| {
             share_threads(py, library);
             make(py).ok().flatten()
@@ -71,11 +73,8 @@ impl Native {
             return Ok(None);
         }
         let library = Library::Torch(Torch {
-            watchers: [
-                get("_len_torch_dispatch_stack")?,
-                get("_len_torch_function_stack")?,
-                get("_is_tracing")?,
-            ],
+            dispatch_modes: get("_len_torch_dispatch_stack")?,
+            watchers: [get("_len_torch_function_stack")?, get("_is_tracing")?],
             forward_ad: forward_ad.unbind(),
             is_grad_enabled: get("is_grad_enabled")?,
             interpreter: c.getattr("_functorch")?.getattr("peek_interpreter_stack")?.unbind(),
@@ -167,7 +166,7 @@ impl Native {
     /// Whether gradients are neither recorded themselves nor watched.
     pub(crate) fn is_plain_backward(&self, py: Python<'_>) -> bool {
         match &self.library {
-            Library::Torch(torch) => !torch.is_recording(py) && torch.is_unwatched(py),
+            Library::Torch(torch) => !torch.is_recording(py) && torch.is_undispatched(py),
             Library::Paddle(paddle) => !paddle.is_recording(py),
         }
     }
@@ -250,16 +249,25 @@ fn share_threads(py: Python<'_>, library: Foreign) {
     drop(shared);
 }
 
+/// Whether a function returns 0 or `False`.
+fn is_idle(py: Python<'_>, watcher: &Py<PyAny>) -> bool {
+    let answer = watcher.bind(py).call0();
+    answer.is_ok_and(|answer| !answer.is_truthy().unwrap_or(true))
+}
+
 impl Torch {
     /// Whether no mode, transform or tracer is active.
     fn is_unwatched(&self, py: Python<'_>) -> bool {
-        let idle = |watcher: &Py<PyAny>| {
-            let answer = watcher.bind(py).call0();
-            answer.is_ok_and(|answer| !answer.is_truthy().unwrap_or(true))
-        };
         let level = self.forward_ad.bind(py).get_item(intern!(py, "_current_level"));
         let level = level.ok().flatten().and_then(|level| level.extract::<i64>().ok());
-        level == Some(-1) && self.watchers.iter().all(idle)
+        level == Some(-1)
+            && self.is_undispatched(py)
+            && self.watchers.iter().all(|watcher| is_idle(py, watcher))
+    }
+
+    /// Whether no mode sees what the dispatcher calls.
+    fn is_undispatched(&self, py: Python<'_>) -> bool {
+        is_idle(py, &self.dispatch_modes)
     }
 
     fn is_recording(&self, py: Python<'_>) -> bool {

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::arguments::{self, MOST};
 use super::entry::Entry;
 use super::kernel::Kernel;
-use super::recorded::Recording;
+use super::recorded::{self, Recording};
 use crate::bridges::{self, Foreign};
 use crate::convert::Call;
 use crate::dlpack::Subject;
@@ -71,6 +71,18 @@ impl PyFunction {
     #[staticmethod]
     fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
         inlay::Function::parse(text).map(PyFunction::of).map_err(|error| raise(py, &error))
+    }
+
+    /// The function that applies functions one after the other. The result of each is the first
+    /// input of the next.
+    ///
+    /// >>> from inlay._inlay import Function
+    /// >>> Function.chain([Function('tril', (None,)), Function('triu', (None,))]).text
+    /// 'chain(tril(@); triu(@))'
+    #[staticmethod]
+    fn chain(py: Python<'_>, steps: Vec<PyRef<'_, PyFunction>>) -> PyResult<Self> {
+        let steps: Vec<inlay::Function> = steps.iter().map(|step| (*step.0).clone()).collect();
+        inlay::Function::chain(&steps).map(PyFunction::of).map_err(|error| raise(py, &error))
     }
 
     /// The text that describes the function, in any process.
@@ -165,6 +177,16 @@ impl PyFunction {
             results.append(self.give(py, like, result)?)?;
         }
         Ok(results)
+    }
+
+    /// The results for tensors of PyTorch or Paddle, or None if one of them is anything but plain
+    /// elements in memory. Gradients are not recorded.
+    fn call_plain<'py>(
+        &self,
+        py: Python<'py>,
+        tensors: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyList>>> {
+        recorded::call_plain(py, &self.0, &tensors)
     }
 
     /// Calls the in-place form of the operation, which writes into the first tensor.

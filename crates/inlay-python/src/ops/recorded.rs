@@ -127,33 +127,38 @@ fn version(tensor: &Bound<'_, PyAny>) -> PyResult<i64> {
 
 #[pymethods]
 impl Recording {
-    /// Gives the node of PyTorch what it saves, and returns the result.
-    fn enter_torch<'py>(slf: &Bound<'py, Self>, ctx: &Bound<'py, PyAny>) -> Given<'py> {
-        let py = slf.py();
-        let this = slf.get();
-        let made = this.made.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Made { result, saved }) = made else { return Err(twice()) };
+    /// The `forward` of PyTorch's node: gives it what it saves, and returns the result.
+    #[staticmethod]
+    #[pyo3(signature = (ctx, recording, *_sources))]
+    fn enter_torch<'py>(
+        ctx: &Bound<'py, PyAny>,
+        recording: &Bound<'py, Self>,
+        _sources: &Bound<'py, PyTuple>,
+    ) -> Given<'py> {
+        let py = ctx.py();
+        let (result, saved) = recording.get().take(py)?;
         // These are what the methods of a context set, each of them a Python function.
         ctx.setattr(intern!(py, "to_save"), saved)?;
         ctx.setattr(intern!(py, "materialize_grads"), PyBool::new(py, false))?;
-        ctx.setattr(intern!(py, "recording"), slf)?;
-        let result = result.into_bound(py);
-        if !this.is_differentiable() {
+        ctx.setattr(intern!(py, "recording"), recording)?;
+        if !recording.get().is_differentiable() {
             ctx.setattr(intern!(py, "non_differentiable"), (&result,))?;
         }
         Ok(result)
     }
 
-    /// Gives the node of Paddle what it saves, and returns the result.
-    fn enter_paddle<'py>(slf: &Bound<'py, Self>, ctx: &Bound<'py, PyAny>) -> Given<'py> {
-        let py = slf.py();
-        let this = slf.get();
-        let made = this.made.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Made { result, saved }) = made else { return Err(twice()) };
+    /// The `forward` of Paddle's node.
+    #[staticmethod]
+    fn enter_paddle<'py>(
+        ctx: &Bound<'py, PyAny>,
+        recording: &Bound<'py, Self>,
+        _sources: &Bound<'py, PyAny>,
+    ) -> Given<'py> {
+        let py = ctx.py();
+        let (result, saved) = recording.get().take(py)?;
         ctx.setattr(intern!(py, "saved"), saved)?;
-        ctx.setattr(intern!(py, "recording"), slf)?;
-        let result = result.into_bound(py);
-        if !this.is_differentiable() {
+        ctx.setattr(intern!(py, "recording"), recording)?;
+        if !recording.get().is_differentiable() {
             ctx.call_method1(intern!(py, "mark_non_differentiable"), (&result,))?;
         }
         Ok(result)
@@ -272,6 +277,15 @@ impl Recording {
 }
 
 impl Recording {
+    /// What the node takes when it is made, once.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(Made { result, saved }) = made else {
+            return Err(PyRuntimeError::new_err("a recording serves one node"));
+        };
+        Ok((result.into_bound(py), saved.into_bound(py)))
+    }
+
     /// Fails if a gradient has another shape than the result. A program with open sizes can't tell.
     fn expect_shape_of_result(
         &self,
@@ -302,16 +316,35 @@ fn missing() -> PyErr {
     PyTypeError::new_err("a saved tensor is missing")
 }
 
-#[cold]
-fn twice() -> PyErr {
-    PyRuntimeError::new_err("a recording serves one node")
-}
-
 fn written(op: &str, now: i64, before: i64) -> String {
     format!(
         "{op}: a tensor that the gradient needs was written in place after the call: its version is \
          {now}, expected {before}; pass a clone to the in-place operation"
     )
+}
+
+/// Calls a function on plain tensors of a library, without a record. Returns `None` if one of them is
+/// anything else.
+pub(super) fn call_plain<'py>(
+    py: Python<'py>,
+    function: &inlay::Function,
+    objects: &[Bound<'py, PyAny>],
+) -> PyResult<Option<Bound<'py, PyList>>> {
+    let Some(library) = objects.first().map(Foreign::of).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    let Some(native) = Native::of(py, library) else { return Ok(None) };
+    // SAFETY: owning tensors have no conditions.
+    let Some(inputs) = (unsafe { native.plain(objects, true, true) }) else { return Ok(None) };
+    let op = function.operation().name;
+    let size = inputs.iter().map(Tensor::numel).max().unwrap_or(0);
+    let results = Call::new(py, op)
+        .run(size, || function.call(&inputs.iter().collect::<SmallVec<[&Tensor; 8]>>()))?;
+    let list = PyList::empty(py);
+    for result in results {
+        list.append(library.give(py, op, result)?)?;
+    }
+    Ok(Some(list))
 }
 
 /// The number of functions that are remembered.

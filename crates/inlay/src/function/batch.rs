@@ -33,6 +33,9 @@ pub(super) fn evaluate(
         Form::Call { operation, arguments } => batch.call(operation, arguments, of, program),
         Form::Vjp { of, wanted } => batch.gradients(of, wanted, program),
         Form::Vmap { of, axes } => batch.nested(of, axes, program),
+        Form::Chain { steps } => {
+            super::chain::evaluate_batch(steps, &batch.inputs, &batch.batched, program)
+        }
     }
 }
 
@@ -59,7 +62,7 @@ impl Function {
     pub(super) fn expect_shapes(&self, shapes: &[&[usize]]) -> Result<()> {
         let op = self.operation().name;
         let (of, axes) = match &self.0.form {
-            Form::Call { .. } => return Ok(()),
+            Form::Call { .. } | Form::Chain { .. } => return Ok(()),
             Form::Vjp { of, .. } => {
                 let (inputs, others) = shapes.split_at(of.inputs());
                 let (results, upstream) = others.split_at(of.outputs());

@@ -40,6 +40,9 @@ impl Function {
             }
             Form::Vjp { of, wanted } => gradients(of, wanted, inputs, program),
             Form::Vmap { of, axes } => super::batch::evaluate(of, axes, inputs, program),
+            Form::Chain { steps } => {
+                super::chain::evaluate(steps, inputs, |step, inputs| step.evaluate(inputs, program))
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! libraries are made of functions: they need one piece of code for all operations and orders.
 
 mod batch;
+mod chain;
 mod evaluate;
 mod into;
 mod pullback;
@@ -74,6 +75,8 @@ enum Form {
     /// Another function over a batch. The positions of the batch axis in its inputs; `None` for an
     /// input that all items share. The batch axis of a result is the first.
     Vmap { of: Function, axes: SmallVec<[Option<usize>; 4]> },
+    /// Several functions, of which each takes the result of the one before it.
+    Chain { steps: Vec<Function> },
 }
 
 /// One argument of a call.
@@ -257,6 +260,7 @@ impl Function {
         match &self.0.form {
             Form::Call { operation, .. } => operation,
             Form::Vjp { of, .. } | Form::Vmap { of, .. } => of.operation(),
+            Form::Chain { steps } => steps[0].operation(),
         }
     }
 
@@ -308,6 +312,7 @@ impl Function {
                 all
             }
             Form::Vmap { of, .. } => of.differentiable(),
+            Form::Chain { steps } => chain::differentiable(steps),
         }
     }
 
@@ -402,6 +407,20 @@ impl Function {
             Form::Call { operation, arguments } => {
                 let values = evaluate::values(arguments, inputs);
                 operation.call_bound(false, &values).map(|result| vec![result])
+            }
+            Form::Chain { steps } => {
+                let result = self.traced(inputs).and_then(|traced| traced.trace.call(inputs));
+                match result {
+                    Ok(results) => Ok(results),
+                    // The steps one by one raise the error that names the operation.
+                    Err(_) => {
+                        let inputs: Vec<Tensor> = inputs.iter().copied().cloned().collect();
+                        let apply = |step: &Function, inputs: &[Tensor]| {
+                            step.call(&inputs.iter().collect::<SmallVec<[&Tensor; 4]>>())
+                        };
+                        chain::evaluate(steps, &inputs, apply)
+                    }
+                }
             }
             _ => {
                 let traced = self.traced(inputs)?;
@@ -615,6 +634,9 @@ impl Form {
                 (of.inputs() + 2 * of.outputs(), wanted.iter().filter(|wanted| **wanted).count())
             }
             Form::Vmap { of, .. } => (of.inputs(), of.outputs()),
+            Form::Chain { steps } => {
+                (steps.iter().map(Function::inputs).sum::<usize>() + 1 - steps.len(), 1)
+            }
         }
     }
 
@@ -623,6 +645,7 @@ impl Form {
         match self {
             Form::Call { .. } => 0,
             Form::Vjp { of, .. } | Form::Vmap { of, .. } => of.0.depth + 1,
+            Form::Chain { steps } => steps.iter().map(|step| step.0.depth).max().unwrap_or(0) + 1,
         }
     }
 }

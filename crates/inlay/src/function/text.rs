@@ -1,4 +1,5 @@
-//! The text of a function: `scatter(@, @, @, overwrite=False)`, `vjp(101; ...)`, `vmap(0, _; ...)`.
+//! The text of a function: `scatter(@, @, @, overwrite=False)`, `vjp(101; ...)`, `vmap(0, _; ...)`,
+//! `chain(...; ...)`.
 //!
 //! `@` is a tensor and `[@, @]` a list of tensors, in the order of the arguments. Other arguments
 //! are written `name=value` as in Python, without those that were left out.
@@ -39,6 +40,10 @@ pub(super) fn of(form: &Form) -> String {
             let axis = |axis: &Option<usize>| axis.map_or("_".into(), |axis| axis.to_string());
             let axes: Vec<String> = axes.iter().map(axis).collect();
             format!("vmap({}; {})", axes.join(", "), of.text())
+        }
+        Form::Chain { steps } => {
+            let steps: Vec<&str> = steps.iter().map(Function::text).collect();
+            format!("chain({})", steps.join("; "))
         }
     }
 }
@@ -175,6 +180,14 @@ impl<'t> Reader<'t> {
                 let of = self.function()?;
                 self.expect(")")?;
                 of.vmap(&axes)?
+            }
+            "chain" => {
+                let mut steps = vec![self.function()?];
+                while !self.takes(")") {
+                    self.expect(";")?;
+                    steps.push(self.function()?);
+                }
+                Function::chain(&steps)?
             }
             name => self.call(name)?,
         };
