@@ -22,10 +22,10 @@ torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
 
 
 def tensor(array: np.ndarray) -> torch.Tensor:
-    array = array.copy()
+    """A copy in memory that torch has allocated: NumPy aligns arrays to 16 bytes, torch to 64."""
     if array.dtype == dtype("bfloat16"):
-        return torch.from_numpy(array.view("i2")).view(torch.bfloat16)
-    return torch.from_numpy(array)
+        return torch.from_numpy(array.view("i2")).clone().view(torch.bfloat16)
+    return torch.from_numpy(array).clone()
 
 
 def tensors(bases: dict[str, np.ndarray], row: Row) -> dict[str, torch.Tensor]:

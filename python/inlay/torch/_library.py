@@ -7,6 +7,7 @@ an `autograd.Function` that runs inside of it loses the outer transforms.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
-from inlay._inlay import Function, Kernel, operations
+from inlay._inlay import Function, Kernel, _call_chain, operations
 
 from ._autograd import Derived, apply, needs_old_value
 from ._checks import explain, resolved
@@ -223,13 +224,11 @@ def _define_chain() -> None:
         "chain(str text, Tensor[] inputs) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,)
     )
 
-    @_kernel("CPU", "chain")
     def cpu(text: str, inputs: Any) -> Any:
         function = Function.parse(text)
-        found = function.call_plain(inputs)
-        if found is None:
-            found = _explained(function.name, lambda: compute(function, inputs), inputs)
-        return found[0]
+        return _explained(function.name, lambda: compute(function, inputs), inputs)[0]
+
+    LIBRARY.impl("chain", functools.partial(_call_chain, cpu), "CPU")
 
     @torch.library.register_fake("inlay::chain", lib=LIBRARY)  # type: ignore[untyped-decorator]
     def fake(text: str, inputs: Any) -> Any:

@@ -2,7 +2,7 @@
 //! the call, and the tensors are plain elements in the memory of the CPU. Such a call takes the same
 //! path as one on NumPy arrays, without Python code. All others go to the bridge.
 
-use inlay::{DType, Tensor};
+use inlay::{DType, Kind, Tensor};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -10,6 +10,7 @@ use pyo3::types::{PyBool, PyDict, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use super::Foreign;
+use crate::convert::KEEP_GIL;
 use crate::dlpack::{Purpose, Table};
 
 /// What tells whether a call may take the short way.
@@ -172,28 +173,38 @@ impl Native {
     }
 
     /// Returns tensors over the memory of objects, or `None` if one of them is anything but a tensor
-    /// of the library with plain elements in memory. `is_complex` says whether one may be complex.
+    /// of the library with plain elements in memory. They are borrowed if all are small.
     ///
     /// # Safety
-    /// If not `owning`: as for [`Table::borrow`].
+    /// As for [`Table::borrow`], if all tensors have at most [`KEEP_GIL`] elements.
     #[expect(unsafe_code, reason = "passes the duty of `borrow` on")]
     pub(crate) unsafe fn plain(
         &self,
         objects: &[Bound<'_, PyAny>],
-        owning: bool,
-        is_complex: bool,
     ) -> Option<SmallVec<[Tensor; 4]>> {
-        // Questions to a tensor may release the GIL, so all of them come before the first is borrowed.
-        let is_plain = |object: &Bound<'_, PyAny>| {
-            self.takes(object)
-                && !self.is_negated(object)
-                && !(is_complex && self.is_conjugated(object))
-        };
-        if !objects.iter().all(is_plain) {
+        if !objects.iter().all(|object| self.takes(object)) {
             return None;
         }
-        // SAFETY: the caller guarantees it.
-        objects.iter().map(|object| unsafe { self.tensor(object, Purpose::Read, owning) }).collect()
+        let read = |owning: bool| {
+            // SAFETY: the caller guarantees it.
+            let one = |object| unsafe { self.tensor(object, Purpose::Read, owning) };
+            objects.iter().map(one).collect::<Option<SmallVec<[Tensor; 4]>>>()
+        };
+        // Questions to a tensor may release the GIL, so none is borrowed while they are asked. Only
+        // the dtypes tell which must be asked.
+        let found = read(false)?;
+        let kinds: SmallVec<[Kind; 4]> = found.iter().map(|tensor| tensor.dtype().kind()).collect();
+        let is_large = found.iter().any(|tensor| tensor.numel() > KEEP_GIL);
+        drop(found);
+        let is_lazy = |(object, kind): (&Bound<'_, PyAny>, &Kind)| match kind {
+            Kind::Bool | Kind::Integer => false,
+            Kind::Float => self.is_negated(object),
+            Kind::Complex => self.is_negated(object) || self.is_conjugated(object),
+        };
+        if objects.iter().zip(&kinds).any(is_lazy) {
+            return None;
+        }
+        read(is_large)
     }
 
     /// Returns a tensor over the memory of an object, or `None` if it is anything but plain elements

@@ -190,8 +190,8 @@ fn other_tensor<'a, 'py>(
     let (Argument { name, kind, .. }, Some(object)) = (arguments[k], objects[k].as_deref()) else {
         return Ok(());
     };
-    let dtype_of = |values: &Values<'a>, k: usize| match &values.slots[k] {
-        Value::Tensor(tensor) => Some(tensor.dtype()),
+    let dtype_of = |values: &Values<'a>, k: usize| match values.slots.get(k) {
+        Some(Value::Tensor(tensor)) => Some(tensor.dtype()),
         _ => None,
     };
     let tensor = match kind {
@@ -207,8 +207,11 @@ fn other_tensor<'a, 'py>(
             let other = objects.get(k + 1).and_then(|other| other.as_deref());
             match other.filter(|other| Call::yields(object, other)) {
                 Some(other) => {
-                    let other = call.array(arguments[k + 1].name, other)?;
-                    call.values(name, object, other.dtype())?
+                    let dtype = match dtype_of(values, k + 1) {
+                        Some(dtype) => dtype,
+                        None => call.array(arguments[k + 1].name, other)?.dtype(),
+                    };
+                    call.values(name, object, dtype)?
                 }
                 None => call.array(name, object)?,
             }

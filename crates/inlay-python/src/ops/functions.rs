@@ -179,16 +179,6 @@ impl PyFunction {
         Ok(results)
     }
 
-    /// The results for tensors of PyTorch or Paddle, or None if one of them is anything but plain
-    /// elements in memory. Gradients are not recorded.
-    fn call_plain<'py>(
-        &self,
-        py: Python<'py>,
-        tensors: Vec<Bound<'py, PyAny>>,
-    ) -> PyResult<Option<Bound<'py, PyList>>> {
-        recorded::call_plain(py, &self.0, &tensors)
-    }
-
     /// Calls the in-place form of the operation, which writes into the first tensor.
     fn write<'py>(&self, py: Python<'py>, tensors: &Bound<'py, PyAny>) -> PyResult<()> {
         let (inputs, _) = self.inputs_of(py, tensors.try_iter()?)?;
@@ -354,6 +344,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyFunction>()?;
     module.add_class::<Recording>()?;
     module.add_class::<Kernel>()?;
+    module.add_function(wrap_pyfunction!(recorded::_call_chain, module)?)?;
     bridges::register(module)?;
     module.add_function(wrap_pyfunction!(_argument, module)?)
 }

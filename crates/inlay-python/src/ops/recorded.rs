@@ -10,7 +10,7 @@
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
-use inlay::{Error, Kind, Meta, Need, Operation, Pullback, ShapeText, Tensor, Value};
+use inlay::{Error, Meta, Need, Operation, Pullback, ShapeText, Tensor, Value};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -23,7 +23,7 @@ use super::entry::Entry;
 use super::foreign::{self, Found};
 use super::functions::{PyFunction, function_of, stand_in};
 use crate::bridges::{Foreign, Native};
-use crate::convert::{Call, KEEP_GIL};
+use crate::convert::Call;
 use crate::error::{Class, raise};
 
 /// The derivative of a call, for the node of the call in the library's graph.
@@ -209,12 +209,9 @@ impl Recording {
         let mut objects = SmallVec::<[Bound<'py, PyAny>; 4]>::new();
         objects.extend(saved.iter());
         objects.push(grad.clone());
-        let is_complex = self.metas.iter().any(|meta| meta.dtype.kind() == Kind::Complex);
-        let is_large =
-            self.metas.iter().any(|meta| meta.numel().is_none_or(|size| size > KEEP_GIL));
         // SAFETY: borrowed tensors are used only until the call has run. Until then the GIL is held,
-        // since all tensors are small, and no Python code runs.
-        let Some(read) = (unsafe { self.native.plain(&objects, is_large, is_complex) }) else {
+        // since all of them are small, and no Python code runs.
+        let Some(read) = (unsafe { self.native.plain(&objects) }) else {
             return Ok(None);
         };
         let mut read = read.into_iter();
@@ -241,7 +238,7 @@ impl Recording {
         self.expect_shape_of_result(py, op, &upstream)?;
         inputs.push(upstream);
         places.push(Some(objects.len() - 1));
-        let size = if is_large { usize::MAX } else { 0 };
+        let size = inputs.iter().map(Tensor::numel).max().unwrap_or(0);
         let results = Call::new(py, op).run(size, || {
             let inputs: SmallVec<[&Tensor; 6]> = inputs.iter().collect();
             self.pullback.call_shared(&inputs)
@@ -329,22 +326,38 @@ pub(super) fn call_plain<'py>(
     py: Python<'py>,
     function: &inlay::Function,
     objects: &[Bound<'py, PyAny>],
-) -> PyResult<Option<Bound<'py, PyList>>> {
+) -> PyResult<Option<SmallVec<[Bound<'py, PyAny>; 1]>>> {
     let Some(library) = objects.first().map(Foreign::of).transpose()?.flatten() else {
         return Ok(None);
     };
     let Some(native) = Native::of(py, library) else { return Ok(None) };
-    // SAFETY: owning tensors have no conditions.
-    let Some(inputs) = (unsafe { native.plain(objects, true, true) }) else { return Ok(None) };
+    // SAFETY: borrowed tensors end before code of the library runs: `results` are fresh, or copied.
+    let Some(inputs) = (unsafe { native.plain(objects) }) else { return Ok(None) };
     let op = function.operation().name;
     let size = inputs.iter().map(Tensor::numel).max().unwrap_or(0);
-    let results = Call::new(py, op)
-        .run(size, || function.call(&inputs.iter().collect::<SmallVec<[&Tensor; 8]>>()))?;
-    let list = PyList::empty(py);
-    for result in results {
-        list.append(library.give(py, op, result)?)?;
+    let results = Call::new(py, op).run(size, || {
+        let results = function.call(&inputs.iter().collect::<SmallVec<[&Tensor; 8]>>())?;
+        let own = |result: Tensor| if result.is_foreign() { result.copy() } else { Ok(result) };
+        results.into_iter().map(own).collect::<inlay::Result<SmallVec<[Tensor; 1]>>>()
+    })?;
+    drop(inputs);
+    let given = results.into_iter().map(|result| native.give(py, op, result));
+    given.collect::<PyResult<_>>().map(Some)
+}
+
+/// The kernel of `torch.ops.inlay.chain`. Calls `other` for tensors that are not plain.
+#[pyfunction]
+pub(super) fn _call_chain<'py>(
+    py: Python<'py>,
+    other: &Bound<'py, PyAny>,
+    text: &Bound<'py, PyString>,
+    inputs: Vec<Bound<'py, PyAny>>,
+) -> Given<'py> {
+    let function = inlay::Function::parse(&text.to_cow()?).map_err(|error| raise(py, &error))?;
+    match call_plain(py, &function, &inputs)?.and_then(|mut results| results.pop()) {
+        Some(result) => Ok(result),
+        None => other.call1((text, inputs)),
     }
-    Ok(Some(list))
 }
 
 /// The number of functions that are remembered.

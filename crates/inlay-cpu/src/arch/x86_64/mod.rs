@@ -102,18 +102,26 @@ pub(crate) fn widens_halves() -> bool {
 /// Prefetches `len` bytes into the first-level cache. Any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch_first(from: *const u8, len: usize) {
-    for line in (0..len).step_by(LINE) {
-        // SAFETY: a prefetch is a hint and never faults.
-        unsafe { _mm_prefetch(from.wrapping_add(line).cast(), _MM_HINT_T0) };
-    }
+    prefetch::<_MM_HINT_T0>(from, len);
 }
 
 /// Prefetches `len` bytes into the second-level cache. Any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch_second(from: *const u8, len: usize) {
-    for line in (0..len).step_by(LINE) {
-        // SAFETY: a prefetch is a hint and never faults.
-        unsafe { _mm_prefetch(from.wrapping_add(line).cast(), _MM_HINT_T1) };
+    prefetch::<_MM_HINT_T1>(from, len);
+}
+
+#[inline(always)]
+fn prefetch<const HINT: i32>(from: *const u8, len: usize) {
+    // SAFETY: a prefetch is a hint and never faults.
+    let line = |by: usize| unsafe { _mm_prefetch::<HINT>(from.wrapping_add(by).cast()) };
+    for by in (0..len).step_by(LINE) {
+        line(by);
+    }
+    // Bytes that do not begin at a cache line end in one more. NumPy aligns arrays to 16 bytes. (Sums
+    // of 1M rows of 256 bytes from such an array on two threads: 21 ms, 31 ms without this line.)
+    if len > 1 {
+        line(len - 1);
     }
 }
 
