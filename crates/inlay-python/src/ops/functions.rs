@@ -323,24 +323,7 @@ fn _argument<'py>(
     Ok(PyTensor::new(arguments::tensor(&mut call, declared, value, like)?.into_owned()))
 }
 
-/// Calls an operation with its arguments in declared order, None for those that are left out.
-#[pyfunction]
-fn _call<'py>(
-    py: Python<'py>,
-    name: &str,
-    in_place: bool,
-    objects: Vec<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let Some(entry) = Entry::find(name, in_place) else {
-        return Err(PyTypeError::new_err(format!("there is no operation {name:?}")));
-    };
-    let given = objects.iter().map(|object| (!object.is_none()).then(|| object.as_borrowed()));
-    let given: SmallVec<[Option<Borrowed<'_, 'py, PyAny>>; MOST]> = given.collect();
-    super::call(py, entry, &given)
-}
-
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(_call, module)?)?;
     module.add_class::<PyFunction>()?;
     module.add_class::<Recording>()?;
     module.add_class::<Kernel>()?;

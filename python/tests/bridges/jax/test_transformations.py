@@ -225,6 +225,26 @@ def test_an_argument_that_is_not_donated_is_unchanged() -> None:
     assert same.sum() == x.sum() == 64 * 64
 
 
+def aliases(function: Any, *args: Any, **options: Any) -> list[bool]:
+    """For each call of Inlay in a program, whether its result takes the place of its first input."""
+    text = jax.jit(function, **options).lower(*args).as_text()
+    calls = [line for line in text.splitlines() if "@inlay_function" in line]
+    return ["output_operand_alias" in line for line in calls]
+
+
+def test_only_what_may_be_overwritten_is_written_in_place() -> None:
+    x, index, u = jnp.ones((4, 2)), jnp.array([1, 2]), jnp.ones((2, 2))
+    write = inlay.scatter
+    # XLA would copy an argument before the call.
+    assert aliases(write, x, index, u) == [False]
+    assert aliases(write, x, index, u, donate_argnums=0) == [True]
+    assert aliases(lambda x: write(write(x, index, u), index, u), x) == [False, True]
+    assert aliases(lambda x: write(x * 2, index, u), x) == [True]
+    assert aliases(lambda x: jax.lax.fori_loop(0, 3, lambda _, y: write(y, index, u), x), x) == [
+        True
+    ]
+
+
 def test_a_loop_writes_in_place() -> None:
     """XLA copies the array once, not in every step."""
 

@@ -7,6 +7,7 @@ import threading
 import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -93,6 +94,67 @@ def test_only_needed_tensors_are_kept() -> None:
     assert gone() is None
     y.sum().backward()
     assert u.grad is not None
+
+
+def test_saved_tensors_pass_through_hooks() -> None:
+    x, u = torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)
+    index = torch.tensor([2, 0])
+    packed: list[Any] = []
+
+    def pack(tensor: Any) -> Any:
+        packed.append(tensor)
+        return tensor.tolist()
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, torch.tensor):
+        y = inlay.scatter(x, index, u, overwrite=False, include_self=True)
+    (got,) = torch.autograd.grad(y, u, torch.tensor([10.0, 20.0, 30.0]))
+    assert (got.tolist(), len(packed)) == ([30.0, 10.0], 1)
+    assert torch.equal(packed[0], index)
+
+
+@pytest.mark.parametrize("made", ["expanded", "strided", "conjugated"])
+def test_gradients_that_are_not_contiguous(made: str) -> None:
+    dtype = torch.complex64 if made == "conjugated" else torch.float32
+    x = torch.ones(2, 3, dtype=dtype, requires_grad=True)
+    u = torch.ones(1, 3, dtype=dtype, requires_grad=True)
+    upstream = {
+        "expanded": lambda: torch.tensor(2.0).expand(2, 3),
+        "strided": lambda: torch.arange(12.0).reshape(3, 4)[:, ::2].T,
+        "conjugated": lambda: torch.complex(torch.rand(2, 3), torch.rand(2, 3)).conj(),
+    }[made]()
+    y = inlay.scatter(x, torch.tensor([1]), u, overwrite=False, include_self=True)
+    got = torch.autograd.grad(y, (x, u), upstream)
+    torch.testing.assert_close(got[0], upstream.resolve_conj())
+    torch.testing.assert_close(got[1], upstream[1:].resolve_conj())
+
+
+def test_a_gradient_of_another_shape_is_an_error() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    node = inlay.tril(x).grad_fn
+    with pytest.raises(ValueError, match=r"^tril: grad has shape \[1, 3\], expected \[2, 3\]"):
+        node.apply(torch.ones(1, 3))
+
+
+def test_arguments_that_are_no_tensors_are_saved_for_the_gradient() -> None:
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    for factor in (2.0, np.full((2, 3), 2.0, np.float32), inlay.full([2, 3], 2.0)):
+        (got,) = torch.autograd.grad(inlay.multiply(factor, x), x, torch.ones(2, 3))
+        assert got.tolist() == [[2.0] * 3] * 2
+    index = np.array([1])
+    y = inlay.index_select(x, index)
+    index[0] = 0  # what was saved is a copy
+    assert torch.autograd.grad(y.sum(), x)[0].tolist() == [[0.0] * 3, [1.0] * 3]
+
+
+def test_large_calls_are_recorded() -> None:
+    x, u = torch.rand(300, 200, requires_grad=True), torch.rand(100, 200, requires_grad=True)
+    index = torch.randperm(300)[:100]
+    upstream = torch.rand(300, 200)
+    y = inlay.scatter(x, index, u, overwrite=False, include_self=True)
+    got = torch.autograd.grad(y, (x, u), upstream)
+    torch.testing.assert_close(y, x.index_add(0, index, u))
+    assert torch.equal(got[0], upstream)
+    assert torch.equal(got[1], upstream[index])
 
 
 def test_double_backward() -> None:

@@ -214,6 +214,86 @@ def test_inductor() -> None:
     torch.testing.assert_close(got, x.grad)
 
 
+def graph_of(function: Any, *args: Any) -> list[str]:
+    """The names of the operations that a function calls after Inductor's passes."""
+    from torch._inductor import config
+
+    names: list[str] = []
+
+    def look(graph: Any) -> None:
+        names.extend(str(node.target) for node in graph.nodes if node.op == "call_function")
+
+    with config.patch(post_grad_custom_post_pass=look, fx_graph_cache=False):
+        torch._dynamo.reset()
+        compiled = torch.compile(function, fullgraph=True)
+        torch.testing.assert_close(compiled(*args), function(*args), rtol=0, atol=0)
+    return names
+
+
+def test_a_chain_of_writes_becomes_one_call() -> None:
+    mask, source = torch.tensor([True, False, True]), torch.arange(12.0)
+
+    def run(x: Any, u: Any) -> Any:
+        y = inlay.slice_scatter(x, u[:2], start=1, stop=3)
+        y = inlay.diagonal_scatter(y, u[0])
+        y = inlay.scatter(y, INDEX, u, overwrite=False, reduce="mean")
+        return inlay.masked_scatter(y, mask, source)
+
+    x, u = (each.detach() for each in samples())
+    names = graph_of(run, x, u)
+    assert [name for name in names if name.startswith("inlay")] == ["inlay.chain.default"]
+
+    x, u = samples()
+    got = torch.autograd.grad(torch.compile(run, fullgraph=True)(x, u).square().sum(), (x, u))
+    expected = torch.autograd.grad(run(x, u).square().sum(), (x, u))
+    torch.testing.assert_close(got, expected)
+
+
+def test_a_result_that_is_used_again_ends_a_chain() -> None:
+    def run(x: Any, u: Any) -> Any:
+        y = inlay.tril(x)
+        z = inlay.scatter(y, INDEX, u)
+        return inlay.triu(inlay.slice_scatter(u, z[:2], stop=2)), y
+
+    x, u = (each.detach() for each in samples())
+    names = [name for name in graph_of(run, x, u) if name.startswith("inlay")]
+    # The second call of the last chain takes its first input from elsewhere.
+    assert names == ["inlay.tril.default", "inlay.scatter.default", "inlay.chain.default"]
+
+
+def test_an_error_in_a_chain_names_the_operation() -> None:
+    run = torch.compile(lambda x, i, u: inlay.tril(inlay.index_add(x, i, 0, u)), fullgraph=True)
+    x, u = (each.detach() for each in samples())
+    run(x, INDEX, u)
+    with pytest.raises(inlay.InlayIndexError, match=r"^index_add: index\[0\] is 9, out of range"):
+        run(x, INDEX * 0 + 9, u)
+
+
+def test_kernels_raise_the_errors_of_inlay() -> None:
+    import inlay.torch
+
+    x, u = (each.detach() for each in samples())
+    with pytest.raises(inlay.InlayIndexError, match=r"^scatter: index\[0\] is 9, out of range"):
+        torch.ops.inlay.scatter(x, INDEX * 0 + 9, u)
+    with pytest.raises(inlay.InlayTypeError, match="^scatter: "):
+        torch.ops.inlay.scatter(x, INDEX, u.double())
+
+
+def test_kernels_record_above_autograd_and_not_below() -> None:
+    import inlay.torch
+
+    x, u = samples()
+    scatter = torch.ops.inlay.scatter
+    result = scatter(x, INDEX, u, overwrite=False, include_self=True)
+    assert result.grad_fn is not None
+    (got,) = torch.autograd.grad(result, u, torch.ones_like(x))
+    torch.testing.assert_close(got, torch.ones_like(u))
+    with torch._C._AutoDispatchBelowAutograd():
+        assert scatter(x, INDEX, u).grad_fn is None
+    with torch.no_grad():
+        assert scatter(x, INDEX, u).grad_fn is None
+
+
 class Scatter(torch.nn.Module):
     def forward(self, x: Any, index: Any, updates: Any) -> Any:
         y = inlay.scatter(x, index, updates, overwrite=False)
