@@ -9,8 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
-use super::arguments::{self, MOST};
-use super::entry::Entry;
+use super::arguments;
 use super::kernel::Kernel;
 use super::recorded::{self, Recording};
 use crate::bridges::{self, Foreign};

@@ -6,7 +6,7 @@ use smallvec::smallvec;
 use super::plan::{Builder, Origin};
 use crate::Scatter;
 use crate::op::AnyOp;
-use crate::ops::{Block, IndexSelect, SelectedScatter, WriteRegion};
+use crate::ops::{IndexSelect, Pad, SelectedScatter};
 
 impl Builder<'_> {
     /// Joins a selection of rows to the scatter that is its only user. The scatter then reads the
@@ -39,10 +39,9 @@ impl Builder<'_> {
             _ => None,
         };
         let mut step = only(updates)?;
-        let pad = self.ops[step].0.downcast::<WriteRegion<Block>>();
-        let pad = pad.map(|pad| (pad, self.ops[step].1[0]));
+        let pad = self.ops[step].0.downcast::<Pad>();
         if pad.is_some() {
-            step = only(self.ops[step].1[1])?;
+            step = only(self.ops[step].1[0])?;
         }
         let select = self.ops[step].0.downcast::<IndexSelect>()?;
         let &[rows, selector] = &self.ops[step].1[..] else { return None };
@@ -53,17 +52,16 @@ impl Builder<'_> {
             return None;
         }
         let of_rows = &self.values[rows].meta;
-        let (check, joined) =
-            SelectedScatter::join(select, pad.map(|(pad, _)| pad), scatter, of_rows)?;
+        let (check, joined) = SelectedScatter::join(select, pad, scatter, of_rows)?;
+        let padded = pad.map(|_| updates);
         let selected = self.ops[step].2;
-        let base = pad.map(|(_, base)| base);
         self.ops[at].0 = AnyOp::new(joined);
-        self.ops[at].1 = [x, index, rows, selected].into_iter().chain(base).collect();
+        self.ops[at].1 = smallvec![x, index, rows, selected];
         // The index is checked where the selection was, so an error names its line.
         self.ops[step].0 = AnyOp::new(check);
         self.ops[step].1 = smallvec![selector];
         let shape = self.values[selector].meta.shape.clone();
         self.values[selected].meta = Meta { dtype: DType::I64, shape };
-        Some(base.map(|_| updates))
+        Some(padded)
     }
 }

@@ -7,11 +7,15 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::region::{ReadRegion, Region, WriteRegion};
+use super::shape::as_many;
 use super::slice_scatter::{SLICE, SLICE_SCATTER, Slices, rest};
 use crate::Tensor;
+use crate::array::Array;
 use crate::declare::Operation;
 use crate::device::Comb;
 use crate::funnel::apply;
+use crate::op::{Inferred, Inputs, Op, Out};
+use crate::tape::{Grads, Rule};
 
 /// A part of a tensor: it has `shape` and starts, on `axis`, after the sizes in `before`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -32,11 +36,6 @@ impl Block {
     pub(super) fn after(before: &[Dim], axis: usize, shape: &[Dim]) -> Self {
         let (shape, before) = (Dims::from_slice(shape), Dims::from_slice(before));
         Block { shape, axis, before }
-    }
-
-    /// Whether the block starts at the tensor's origin.
-    pub(super) fn is_first(&self) -> bool {
-        self.before.is_empty()
     }
 
     /// Returns the same region as slices. The caller has checked that all sizes are known.
@@ -95,6 +94,49 @@ impl Region for Block {
     }
 }
 
+/// Places a tensor at the origin of one of `shape` that is 0 elsewhere. The result is the tensor
+/// itself if it has that shape already, which is not known while a program is made.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub(crate) struct Pad {
+    shape: Dims,
+}
+
+impl Op for Pad {
+    type Inputs = Inputs<1>;
+    type Found = ();
+    const IS_VIEW: bool = true;
+
+    fn operation(&self) -> &'static Operation {
+        &SLICE_SCATTER
+    }
+
+    fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
+        let whole = x.with_shape(self.shape.clone());
+        Block::first(&x.shape).shape(self.name(), SLICE_SCATTER.target(), &whole)?;
+        Inferred::only(whole)
+    }
+
+    fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {
+        let part = Tensor::from_array((*x).clone());
+        match part.dims()[..] == *self.shape {
+            true => Ok((*x).clone()),
+            false => part.written_over_zeros(&self.shape).map(|whole| whole.array().clone()),
+        }
+    }
+
+    fn sizes(&self) -> Dims {
+        self.shape.clone()
+    }
+
+    fn with_sizes(&self, sizes: &[Dim]) -> Option<Self> {
+        as_many(sizes, &self.shape).map(|shape| Pad { shape })
+    }
+
+    fn grad(&self, rule: &Rule<'_>, (): &()) -> Result<Grads> {
+        rule.each(|k| rule.g().block(&Block::first(rule.shape(k))).map(Some))
+    }
+}
+
 impl Tensor {
     /// Returns a view of the part of the tensor that `block` describes.
     pub(super) fn block(&self, block: &Block) -> Result<Tensor> {
@@ -103,11 +145,18 @@ impl Tensor {
 
     /// Returns a tensor of `shape` that has this tensor at its origin and is 0 elsewhere.
     pub(super) fn among_zeros(self, shape: &[Dim]) -> Result<Tensor> {
-        let dims = self.dims();
-        if dims[..] == *shape {
+        if self.dims()[..] == *shape {
             return Ok(self);
         }
-        self.stretched(shape, false, self.dtype())?.block_scatter(&self, &Block::first(&dims))
+        if self.symbolic().is_some() {
+            return apply(Pad { shape: Dims::from_slice(shape) }, &[&self]);
+        }
+        self.written_over_zeros(shape)
+    }
+
+    fn written_over_zeros(&self, shape: &[Dim]) -> Result<Tensor> {
+        let zeros = self.stretched(shape, false, self.dtype())?;
+        zeros.block_scatter(self, &Block::first(&self.dims()))
     }
 
     /// Returns a copy in which the part that `block` describes is `part`.

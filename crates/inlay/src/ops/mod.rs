@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::declare::Operation;
 use crate::op::AnyOp;
 
-pub(crate) use block::Block;
+pub(crate) use block::{Block, Pad};
 pub(crate) use index_select::IndexSelect;
 pub(crate) use region::WriteRegion;
 pub(crate) use selected_scatter::SelectedScatter;
@@ -65,7 +65,9 @@ macro_rules! registry {
 
 registry! {
     arithmetic { Arithmetic(arithmetic::Arith) }
-    block: helper { BlockScatter(WriteRegion<Block>), Block(region::ReadRegion<Block>) }
+    block: helper {
+        BlockScatter(WriteRegion<Block>), Block(region::ReadRegion<Block>), Pad(block::Pad)
+    }
     cast { Cast(cast::Cast) }
     compare { Compare(compare::Compare) }
     concat { Concat(concat::Concat) }

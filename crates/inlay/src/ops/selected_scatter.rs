@@ -3,15 +3,14 @@
 use inlay_core::{Dim, Dims, Meta, ResolvedSlice, Result, axis_of};
 use smallvec::SmallVec;
 
-use super::block::Block;
+use super::block::Pad;
 use super::flat::CheckedIndex;
 use super::index_select::IndexSelect;
-use super::region::{Region, WriteRegion};
 use super::scatter::Scatter;
 use crate::array::Array;
 use crate::declare::Operation;
 use crate::device;
-use crate::op::{AnyInputs, Inferred, Op, Out};
+use crate::op::{Inferred, Inputs, Op, Out};
 
 /// Selects rows of a tensor by one index and reduces them at the places that another index names,
 /// like messages along the edges of a graph. The selected rows are never written to memory. (A
@@ -19,14 +18,12 @@ use crate::op::{AnyInputs, Inferred, Op, Out};
 /// and on two threads 5 ms instead of 17 ms.)
 ///
 /// The inputs are those of the scatter, with two inputs in place of its updates: the tensor of rows
-/// and the index that selects them. With a `pad`, the tensor that the rows are written over comes
-/// last.
+/// and the index that selects them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct SelectedScatter {
     select: IndexSelect,
-    /// The write between the two operations in a gradient, where there may be more updates than
-    /// entries.
-    pad: Option<WriteRegion<Block>>,
+    /// The operation between the two in a gradient, where there may be more updates than entries.
+    pad: Option<Pad>,
     scatter: Scatter,
     axis: usize,
 }
@@ -35,24 +32,21 @@ pub(crate) struct SelectedScatter {
 #[derive(Debug)]
 pub(crate) struct Joined {
     select: Inferred<usize>,
-    pad: Option<Inferred<<Block as Region>::Found>>,
+    pad: Option<Inferred<()>>,
     scatter: Inferred<usize>,
 }
 
 impl SelectedScatter {
     /// Joins the two operations. `rows` is the tensor from which rows are selected. Also returns
     /// the check of the selecting index, which stays at the position of the selection. Returns
-    /// `None` if the operations use different axes, or if the pad does not start at the origin.
+    /// `None` if the operations use different axes.
     pub(crate) fn join(
         select: &IndexSelect,
-        pad: Option<&WriteRegion<Block>>,
+        pad: Option<&Pad>,
         scatter: &Scatter,
         rows: &Meta,
     ) -> Option<(CheckedIndex, Self)> {
         let axis = axis_of(scatter.name(), "axis", scatter.axis, rows.rank()).ok()?;
-        if pad.is_some_and(|pad| !pad.0.is_first()) {
-            return None;
-        }
         if axis_of(select.name(), "axis", select.axis, rows.rank()) != Ok(axis) {
             return None;
         }
@@ -63,7 +57,7 @@ impl SelectedScatter {
 }
 
 impl Op for SelectedScatter {
-    type Inputs = AnyInputs;
+    type Inputs = Inputs<4>;
     type Found = Joined;
     const WRITES: bool = true;
     // Plans are made from programs that already contain their gradients.
@@ -73,15 +67,12 @@ impl Op for SelectedScatter {
         self.scatter.operation()
     }
 
-    fn infer(&self, inputs: &[Meta]) -> Result<Inferred<Joined>> {
-        let [x, index, rows, selected, base @ ..] = inputs else {
-            unreachable!("a join has four or five inputs")
-        };
+    fn infer(&self, [x, index, rows, selected]: &[Meta; 4]) -> Result<Inferred<Joined>> {
         let select = self.select.infer(&[rows.clone(), selected.clone()])?;
         let mut updates = select.meta.clone();
         let mut padded = None;
-        if let (Some(pad), [base]) = (&self.pad, base) {
-            let inferred = pad.infer(&[base.clone(), updates])?;
+        if let Some(pad) = &self.pad {
+            let inferred = pad.infer(&[updates])?;
             updates = inferred.meta.clone();
             padded = Some(inferred);
         }
@@ -89,10 +80,12 @@ impl Op for SelectedScatter {
         Inferred::new(scatter.meta.clone(), Joined { select, pad: padded, scatter })
     }
 
-    fn run(&self, inputs: &[&Array], inferred: &Inferred<Joined>, out: Out) -> Result<Array> {
-        let [x, index, rows, selected, base @ ..] = inputs else {
-            unreachable!("a join has four or five inputs")
-        };
+    fn run(
+        &self,
+        [x, index, rows, selected]: &[&Array; 4],
+        inferred: &Inferred<Joined>,
+        out: Out,
+    ) -> Result<Array> {
         let (op, axis) = (self.name(), self.axis);
         let (entries, have) = (index.layout.numel(), selected.layout.numel());
         // A pad may add rows past the index, which are ignored. A pad that makes each row longer
@@ -110,8 +103,8 @@ impl Op for SelectedScatter {
         }
         let Joined { select, pad, scatter } = &inferred.found;
         let mut updates = self.select.run(&[rows, selected], select, Out::Fresh)?;
-        if let (Some(op), Some(pad), [base]) = (&self.pad, pad, base) {
-            updates = op.run(&[base, &updates], pad, Out::Fresh)?;
+        if let (Some(op), Some(pad)) = (&self.pad, pad) {
+            updates = op.run(&[&updates], pad, Out::Fresh)?;
         }
         self.scatter.run(&[x, index, &updates], scatter, out)
     }
