@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 use super::Given;
 use super::arguments::{Objects, Values};
 use super::entry::Entry;
-use super::foreign::{self, Found};
+use super::foreign::Found;
 use super::functions::{PyFunction, function_of, stand_in};
 use crate::bridges::{Foreign, Native};
 use crate::convert::Call;
@@ -70,15 +70,17 @@ pub(super) fn record<'py>(
             metas.push(tensor.meta());
         }
     }
-    // The tensors over borrowed memory end here, before code of the library runs.
+    let output = result.meta();
+    // What refers to borrowed memory ends here: the code that follows may run Python code, which may
+    // give the objects other memory. A view becomes a copy, because the library would not know of it.
+    let result = if result.is_foreign() { result.copy().map_err(failed)? } else { result };
     drop(values);
     let flags: SmallVec<[bool; 4]> = places().map(|k| wanted >> k & 1 == 1).collect();
     let function = known(py, operation, objects)?;
-    let output = result.meta();
     let pullback =
         function.pullback(&flags, &metas, std::slice::from_ref(&output)).map_err(failed)?;
     metas.push(output);
-    let result = foreign::give(py, native, entry, result)?;
+    let result = native.give(py, operation.name, result)?;
 
     let mut saved = SmallVec::<[Bound<'py, PyAny>; 4]>::new();
     let needs = pullback.needs();

@@ -14,6 +14,18 @@ use crate::{NoGrad, Tensor};
 ///
 /// It takes the inputs of the function, its results and the gradient of each result, and returns the
 /// gradients of the wanted inputs. [`Function::pullback`] makes it.
+///
+/// ```
+/// # use inlay::{Function, Tensor};
+/// let x = Tensor::from([2.0f32, 3.0]);
+/// let square = Function::parse("multiply(@, @)")?;
+/// let meta = x.meta();
+/// let pullback = square.pullback(&[true, true], &[meta.clone(), meta.clone()], &[meta])?;
+/// let ones = Tensor::from([1.0f32, 1.0]);
+/// let gradients = pullback.call_shared(&[&x, &x, &x, &ones])?;
+/// assert_eq!(gradients[0].to_vec::<f32>()?, [2.0, 3.0]);
+/// # Ok::<(), inlay::Error>(())
+/// ```
 pub struct Pullback {
     vjp: Function,
     traced: Arc<Traced>,

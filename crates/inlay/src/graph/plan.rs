@@ -10,6 +10,7 @@ use super::bind::Bound;
 use super::program::{Graph, PlanKey, What};
 use crate::array::Array;
 use crate::op::{AnyOp, Out};
+use crate::ops::Pad;
 use crate::site::Site;
 use crate::symbolic::Id;
 use crate::{Device, device};
@@ -106,6 +107,8 @@ pub(super) struct Feed {
 pub(super) struct Fetch {
     pub(super) place: Operand,
     pub(super) value: usize,
+    /// The value that a [`Pad`] passes on as this one, if nothing else uses it.
+    pub(super) passed: Option<usize>,
     /// The feed whose memory it may share.
     pub(super) feed: Option<usize>,
 }
@@ -319,7 +322,7 @@ impl Plan {
         };
         // The values that share memory with each root.
         let mut sharing: HashMap<usize, SmallVec<[usize; 2]>> = HashMap::new();
-        let mut steps = Vec::with_capacity(ops.len());
+        let mut steps: Vec<Step> = Vec::with_capacity(ops.len());
         for (at, (op, inputs, value)) in ops.into_iter().enumerate() {
             let first = inputs.first().copied();
             let in_place = op.writes()
@@ -372,7 +375,14 @@ impl Plan {
                 _ => Operand::Slot(slot_of[value]),
             };
             let feed = feed_of(&values, value).filter(|_| donate);
-            Fetch { place, value, feed }
+            let passed = match values[value].origin {
+                Origin::Step(at) if steps[at].op.downcast::<Pad>().is_some() => {
+                    let part = steps[at].inputs[0];
+                    (values[part].last_use == at).then_some(part)
+                }
+                _ => None,
+            };
+            Fetch { place, value, passed, feed }
         });
         let fetches = fetches.collect();
         let slots = slots.count;

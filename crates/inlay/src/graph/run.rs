@@ -7,7 +7,7 @@ use inlay_core::{Error, Meta, Result};
 use smallvec::SmallVec;
 
 use super::bind::{Bound, Ready, SymbolSizes, learn, sized};
-use super::plan::{Operand, Origin, Plan, Step};
+use super::plan::{Fetch, Operand, Origin, Plan, Step};
 use crate::array::{Array, Destination};
 #[cfg(feature = "gpu")]
 use crate::lock::lock;
@@ -260,7 +260,8 @@ impl State<'_> {
         if self.outputs.is_empty() || out == Out::InPlace {
             return None;
         }
-        let at = self.plan.fetches.iter().position(|fetch| fetch.value == value)?;
+        let is_made = |fetch: &Fetch| fetch.value == value || fetch.passed == Some(value);
+        let at = self.plan.fetches.iter().position(is_made)?;
         Some(Destination::offer(self.outputs[at].array()))
     }
 
