@@ -38,7 +38,7 @@ def _register(name: str) -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Finds the watched modules by the other finders, each once, and has them loaded by `_Loader`."""
+    """Finds the watched modules by the other finders, each once, for `_Loader` to load them."""
 
     def __init__(self, names: set[str]) -> None:
         self._names = names

@@ -58,8 +58,8 @@ def _may_write(value: Any) -> bool:
     That is known of an argument of the whole computation, unless it is donated. Intermediate
     results and the state of loops are usually not used again.
     """
-    block = value.owner
-    function = getattr(block, "owner", None)  # an operation, of which the value is a result, has none
+    # The owner is a block if the value is one of its arguments, else an operation.
+    function = getattr(value.owner, "owner", None)
     if function is None or "sym_name" not in function.attributes:
         return True
     if function.attributes["sym_name"].value != "main":

@@ -52,7 +52,7 @@ def _matched(match: Any, *_args: Any, **_keywords: Any) -> None:
 def join(graph: Graph) -> None:
     """Replaces each chain of at least two calls by one call."""
     steps = {node: step for node in graph.nodes if (step := _step(node)) is not None}
-    for node, step in steps.items():
+    for step in steps.values():
         if not _continues(steps, step):
             chain = list(_chain(steps, step))
             if len(chain) > 1:
@@ -102,9 +102,11 @@ def _chain(steps: dict[Node, Step], step: Step | None) -> Iterable[Step]:
 def _replace(graph: Graph, chain: list[Step]) -> None:
     last = chain[-1].node
     text = Function.chain([step.function for step in chain]).text
-    own = [step.tensors if k == 0 else step.tensors[1:] for k, step in enumerate(chain)]
+    inputs = chain[0].tensors[:1]
+    for step in chain:
+        inputs += step.tensors[1:]
     with graph.inserting_before(last):
-        call = graph.call_function(torch.ops.inlay.chain.default, (text, sum(own, [])))
+        call = graph.call_function(torch.ops.inlay.chain.default, (text, inputs))
     # Other entries describe the arguments of the last call.
     call.meta.update({key: last.meta[key] for key in ("val", "stack_trace") if key in last.meta})
     last.replace_all_uses_with(call)

@@ -16,7 +16,7 @@ from ._autograd import Derived, Missing, apply
 
 
 class Recorded(torch.autograd.Function):  # type: ignore[misc]
-    """A call of an operation on plain tensors: a `Recording`, and the inputs that need a gradient."""
+    """A call on plain tensors: a `Recording`, and the inputs that need a gradient."""
 
     # It returns the result, which was computed before.
     forward = staticmethod(Recording.enter_torch)
@@ -40,5 +40,5 @@ class Recorded(torch.autograd.Function):  # type: ignore[misc]
 # The engine calls this method of the node. Torch's own looks for `backward` and calls it.
 Recorded._backward_cls.apply = Recorded.backward
 
-# `Function.apply` in Python only looks for transforms. The caller has made sure that there are none.
+# `Function.apply` in Python only looks for transforms. The caller has seen that there are none.
 record = super(torch.autograd.Function, Recorded).apply

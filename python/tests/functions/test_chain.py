@@ -97,12 +97,13 @@ def test_a_batch_of_a_chain(axes: tuple[int | None, ...]) -> None:
 
 
 def test_an_error_names_the_step_and_changes_nothing() -> None:
-    chain = Function.chain([Function("tril", (None,)), Function("index_add", (None, None, 0, None))])
+    add = Function("index_add", (None, None, 0, None))
+    chain = Function.chain([Function("tril", (None,)), add])
     x = X.copy()
     with pytest.raises(IndexError, match=r"^index_add: index\[0\] is 9, out of range"):
         chain.call([x, np.array([9]), ROW])
     np.testing.assert_array_equal(x, X)
-    with pytest.raises(TypeError, match="^index_add: "):
+    with pytest.raises(TypeError, match=r"^index_add: "):
         chain.call([x, np.array([1]), ROW.astype("f4")])
 
 
@@ -110,7 +111,7 @@ def test_an_error_names_the_step_and_changes_nothing() -> None:
     "text", ["chain()", "chain(tril(@)", "chain(tril(@);)", "chain(zeros(shape=[2]); tril(@))"]
 )
 def test_bad_texts(text: str) -> None:
-    with pytest.raises(ValueError, match="expected|a step of a chain"):
+    with pytest.raises(ValueError, match=r"expected|a step of a chain"):
         Function.parse(text)
 
 
@@ -120,7 +121,9 @@ def test_a_chain_needs_steps_with_one_result() -> None:
     two = Function("add", (None, None)).vjp((True, True))
     with pytest.raises(ValueError, match="a step of a chain has inputs and one result"):
         Function.chain([Function("tril", (None,)), two])
-    deep = Function("tril", (None,))
-    with pytest.raises(ValueError, match="more than 64 derivatives and batches|fewer nested"):
-        for _ in range(70):
-            deep = Function.chain([deep, Function("tril", (None,))])
+    tril = Function("tril", (None,))
+    deep = tril
+    for _ in range(64):
+        deep = Function.chain([deep, tril])
+    with pytest.raises(ValueError, match="more than 64 derivatives and batches"):
+        Function.chain([deep, tril])

@@ -296,7 +296,7 @@ impl Recording {
         if grad.shape() == &*expected {
             return Ok(());
         }
-        let (got, expected) = (ShapeText::of(grad.shape()), ShapeText::of(&*expected));
+        let (got, expected) = (ShapeText::of(grad.shape()), ShapeText::of(&expected));
         Err(raise(py, &Error::Shape { op, arg: "grad", got, expected }))
     }
 

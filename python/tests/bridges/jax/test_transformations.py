@@ -226,7 +226,7 @@ def test_an_argument_that_is_not_donated_is_unchanged() -> None:
 
 
 def aliases(function: Any, *args: Any, **options: Any) -> list[bool]:
-    """For each call of Inlay in a program, whether its result takes the place of its first input."""
+    """For each call of Inlay in a program, whether its result takes the place of an input."""
     text = jax.jit(function, **options).lower(*args).as_text()
     calls = [line for line in text.splitlines() if "@inlay_function" in line]
     return ["output_operand_alias" in line for line in calls]

@@ -14,6 +14,7 @@ from cases import OPERATIONS, Case
 from torch_support import CASES, call, tensors_of, wants_gradient
 
 import inlay
+import inlay.torch
 
 INDEX = torch.tensor([1, 3, 1])
 
@@ -270,18 +271,14 @@ def test_an_error_in_a_chain_names_the_operation() -> None:
 
 
 def test_kernels_raise_the_errors_of_inlay() -> None:
-    import inlay.torch
-
     x, u = (each.detach() for each in samples())
     with pytest.raises(inlay.InlayIndexError, match=r"^scatter: index\[0\] is 9, out of range"):
         torch.ops.inlay.scatter(x, INDEX * 0 + 9, u)
-    with pytest.raises(inlay.InlayTypeError, match="^scatter: "):
+    with pytest.raises(inlay.InlayTypeError, match=r"^scatter: "):
         torch.ops.inlay.scatter(x, INDEX, u.double())
 
 
 def test_kernels_record_above_autograd_and_not_below() -> None:
-    import inlay.torch
-
     x, u = samples()
     scatter = torch.ops.inlay.scatter
     result = scatter(x, INDEX, u, overwrite=False, include_self=True)
