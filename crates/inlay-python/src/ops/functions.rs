@@ -10,8 +10,8 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::arguments;
-use super::kernel::Kernel;
-use super::recorded::{self, Recording};
+use super::kernel::{self, Kernel};
+use super::recorded::Recording;
 use crate::bridges::{self, Foreign};
 use crate::convert::Call;
 use crate::dlpack::Subject;
@@ -326,7 +326,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyFunction>()?;
     module.add_class::<Recording>()?;
     module.add_class::<Kernel>()?;
-    module.add_function(wrap_pyfunction!(recorded::_call_chain, module)?)?;
+    module.add_function(wrap_pyfunction!(kernel::_call_chain, module)?)?;
     bridges::register(module)?;
     module.add_function(wrap_pyfunction!(_argument, module)?)
 }

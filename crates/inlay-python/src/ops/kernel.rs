@@ -2,8 +2,9 @@
 //!
 //! A call on plain tensors takes the short way, without Python code. All others go to the kernel that
 //! the bridge has written in Python.
+#![expect(unsafe_code, reason = "borrows memory that only the GIL protects")]
 
-use inlay::ArgumentKind;
+use inlay::{ArgumentKind, Tensor};
 use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -13,6 +14,9 @@ use smallvec::SmallVec;
 use super::arguments::MOST;
 use super::entry::Entry;
 use super::{Ending, Given};
+use crate::bridges::{Foreign, Native};
+use crate::convert::Call;
+use crate::error::raise;
 
 /// A kernel of an operation. ``places`` has the number of Inlay's argument for each argument of the
 /// schema, and ``names`` their names. ``skips`` arguments before them are only for ``other``, the
@@ -106,5 +110,45 @@ impl Kernel {
             objects[*place] = (!object.is_none()).then(|| object.as_borrowed());
         }
         super::call_short(py, self.entry, &objects[..arguments.len()], self.ending)
+    }
+}
+
+/// Calls a function on plain tensors of a library, without a record. Returns `None` if one of them is
+/// anything else.
+fn call_plain<'py>(
+    py: Python<'py>,
+    function: &inlay::Function,
+    objects: &[Bound<'py, PyAny>],
+) -> PyResult<Option<SmallVec<[Bound<'py, PyAny>; 1]>>> {
+    let Some(library) = objects.first().map(Foreign::of).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    let Some(native) = Native::of(py, library) else { return Ok(None) };
+    // SAFETY: borrowed tensors end before code of the library runs: `results` are fresh, or copied.
+    let Some(inputs) = (unsafe { native.plain(objects) }) else { return Ok(None) };
+    let op = function.operation().name;
+    let size = inputs.iter().map(Tensor::numel).max().unwrap_or(0);
+    let results = Call::new(py, op).run(size, || {
+        let results = function.call(&inputs.iter().collect::<SmallVec<[&Tensor; 8]>>())?;
+        let own = |result: Tensor| if result.is_foreign() { result.copy() } else { Ok(result) };
+        results.into_iter().map(own).collect::<inlay::Result<SmallVec<[Tensor; 1]>>>()
+    })?;
+    drop(inputs);
+    let given = results.into_iter().map(|result| native.give(py, op, result));
+    given.collect::<PyResult<_>>().map(Some)
+}
+
+/// The kernel of `torch.ops.inlay.chain`. Calls `other` for tensors that are not plain.
+#[pyfunction]
+pub(super) fn _call_chain<'py>(
+    py: Python<'py>,
+    other: &Bound<'py, PyAny>,
+    text: &Bound<'py, PyString>,
+    inputs: Vec<Bound<'py, PyAny>>,
+) -> Given<'py> {
+    let function = inlay::Function::parse(&text.to_cow()?).map_err(|error| raise(py, &error))?;
+    match call_plain(py, &function, &inputs)?.and_then(|mut results| results.pop()) {
+        Some(result) => Ok(result),
+        None => other.call1((text, inputs)),
     }
 }

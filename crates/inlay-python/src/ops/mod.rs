@@ -12,6 +12,7 @@ mod gradients;
 mod hooks;
 mod item;
 mod kernel;
+mod known;
 mod operators;
 mod recorded;
 mod requires;

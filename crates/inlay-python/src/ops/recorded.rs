@@ -7,21 +7,21 @@
 //! times as long.
 #![expect(unsafe_code, reason = "borrows memory that only the GIL protects")]
 
-use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
-use inlay::{Error, Meta, Need, Operation, Pullback, ShapeText, Tensor, Value};
+use inlay::{Error, Meta, Need, Pullback, ShapeText, Tensor, Value};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
-use pyo3::{Borrowed, intern};
+use pyo3::types::{PyBool, PyList, PyTuple};
 use smallvec::SmallVec;
 
 use super::Given;
 use super::arguments::{Objects, Values};
 use super::entry::Entry;
 use super::foreign::Found;
-use super::functions::{PyFunction, function_of, stand_in};
+use super::functions::{PyFunction, stand_in};
+use super::known::known;
 use crate::bridges::{Foreign, Native};
 use crate::convert::Call;
 use crate::error::{Class, raise};
@@ -320,106 +320,4 @@ fn written(op: &str, now: i64, before: i64) -> String {
         "{op}: a tensor that the gradient needs was written in place after the call: its version is \
          {now}, expected {before}; pass a clone to the in-place operation"
     )
-}
-
-/// Calls a function on plain tensors of a library, without a record. Returns `None` if one of them is
-/// anything else.
-pub(super) fn call_plain<'py>(
-    py: Python<'py>,
-    function: &inlay::Function,
-    objects: &[Bound<'py, PyAny>],
-) -> PyResult<Option<SmallVec<[Bound<'py, PyAny>; 1]>>> {
-    let Some(library) = objects.first().map(Foreign::of).transpose()?.flatten() else {
-        return Ok(None);
-    };
-    let Some(native) = Native::of(py, library) else { return Ok(None) };
-    // SAFETY: borrowed tensors end before code of the library runs: `results` are fresh, or copied.
-    let Some(inputs) = (unsafe { native.plain(objects) }) else { return Ok(None) };
-    let op = function.operation().name;
-    let size = inputs.iter().map(Tensor::numel).max().unwrap_or(0);
-    let results = Call::new(py, op).run(size, || {
-        let results = function.call(&inputs.iter().collect::<SmallVec<[&Tensor; 8]>>())?;
-        let own = |result: Tensor| if result.is_foreign() { result.copy() } else { Ok(result) };
-        results.into_iter().map(own).collect::<inlay::Result<SmallVec<[Tensor; 1]>>>()
-    })?;
-    drop(inputs);
-    let given = results.into_iter().map(|result| native.give(py, op, result));
-    given.collect::<PyResult<_>>().map(Some)
-}
-
-/// The kernel of `torch.ops.inlay.chain`. Calls `other` for tensors that are not plain.
-#[pyfunction]
-pub(super) fn _call_chain<'py>(
-    py: Python<'py>,
-    other: &Bound<'py, PyAny>,
-    text: &Bound<'py, PyString>,
-    inputs: Vec<Bound<'py, PyAny>>,
-) -> Given<'py> {
-    let function = inlay::Function::parse(&text.to_cow()?).map_err(|error| raise(py, &error))?;
-    match call_plain(py, &function, &inputs)?.and_then(|mut results| results.pop()) {
-        Some(result) => Ok(result),
-        None => other.call1((text, inputs)),
-    }
-}
-
-/// The number of functions that are remembered.
-const KNOWN: usize = 64;
-
-/// A function, and the arguments that it was made of. They are immutable objects, so the same
-/// objects make the same function.
-struct Known {
-    operation: &'static Operation,
-    constants: SmallVec<[Option<Py<PyAny>>; 8]>,
-    function: inlay::Function,
-}
-
-thread_local! {
-    static FUNCTIONS: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Returns the function of a call. That of a recent call with the same objects is found without a
-/// look at their values.
-fn known(
-    py: Python<'_>,
-    operation: &'static Operation,
-    objects: &Objects<'_, '_>,
-) -> PyResult<inlay::Function> {
-    let constant = |k: usize| {
-        objects[k].filter(|object| !operation.arguments[k].kind.has_tensors() && !object.is_none())
-    };
-    let is_same = |known: &Known| {
-        std::ptr::eq(known.operation, operation)
-            && known.constants.len() == objects.len()
-            && (0..objects.len()).all(|k| {
-                let before = known.constants[k].as_ref().map(Py::as_ptr);
-                before == constant(k).map(|object| object.as_ptr())
-            })
-    };
-    let found = FUNCTIONS.with_borrow(|all| {
-        all.iter().find(|known| is_same(known)).map(|known| known.function.clone())
-    });
-    if let Some(function) = found {
-        return Ok(function);
-    }
-    let function = function_of(py, operation, objects.iter().copied())?;
-    if (0..objects.len()).filter_map(constant).all(is_immutable) {
-        let constants =
-            (0..objects.len()).map(|k| constant(k).map(|object| object.to_owned().unbind()));
-        let known = Known { operation, constants: constants.collect(), function: function.clone() };
-        // What is dropped may run Python code, which may call this function.
-        let dropped = FUNCTIONS.with_borrow_mut(|all| {
-            let dropped = if all.len() >= KNOWN { std::mem::take(all) } else { Vec::new() };
-            all.push(known);
-            dropped
-        });
-        drop(dropped);
-    }
-    Ok(function)
-}
-
-fn is_immutable(object: Borrowed<'_, '_, PyAny>) -> bool {
-    object.is_exact_instance_of::<PyBool>()
-        || object.is_exact_instance_of::<PyInt>()
-        || object.is_exact_instance_of::<PyFloat>()
-        || object.is_exact_instance_of::<PyString>()
 }
