@@ -25,11 +25,15 @@ class Step(NamedTuple):
     tensors: list[Any]
 
 
-# The operations and the layouts of their arguments. Those with lists of tensors are left out.
+# The operations and the layouts of their arguments. Those with lists of tensors are left out, and
+# those that read only the shape of their input: a plan would not compute that, nor find its errors.
 _LAYOUTS = {
     getattr(torch.ops.inlay, name).default: layout
     for name, layout in LAYOUTS.items()
-    if name == layout.name and layout.tensors and not any(several for _, several in layout.tensors)
+    if name == layout.name
+    and layout.tensors
+    and not any(several for _, several in layout.tensors)
+    and not name.endswith("_like")
 }
 
 

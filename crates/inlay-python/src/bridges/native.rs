@@ -1,5 +1,4 @@
-//! The short way of a call on tensors of PyTorch or Paddle: no gradient is needed, nothing watches
-//! the call, and the tensors are plain elements in the memory of the CPU. Such a call takes the same
+//! The short way of a call on tensors of PyTorch or Paddle: nothing watches the call, and the tensors are plain elements in the memory of the CPU. Such a call takes the same
 //! path as one on NumPy arrays, without Python code. All others go to the bridge.
 
 use inlay::{DType, Kind, Tensor};
@@ -167,20 +166,24 @@ impl Native {
     /// Whether gradients are neither recorded themselves nor watched.
     pub(crate) fn is_plain_backward(&self, py: Python<'_>) -> bool {
         match &self.library {
-            Library::Torch(torch) => !torch.is_recording(py) && torch.is_undispatched(py),
+            Library::Torch(torch) => {
+                !torch.is_recording(py) && torch.is_undispatched(py) && torch.has_no_duals(py)
+            }
             Library::Paddle(paddle) => !paddle.is_recording(py),
         }
     }
 
     /// Returns tensors over the memory of objects, or `None` if one of them is anything but a tensor
-    /// of the library with plain elements in memory. They are borrowed if all are small.
+    /// of the library with plain elements in memory. They are borrowed if all are small and the call
+    /// is not `large` for another reason.
     ///
     /// # Safety
-    /// As for [`Table::borrow`], if all tensors have at most [`KEEP_GIL`] elements.
+    /// As for [`Table::borrow`], unless the call is large.
     #[expect(unsafe_code, reason = "passes the duty of `borrow` on")]
     pub(crate) unsafe fn plain(
         &self,
         objects: &[Bound<'_, PyAny>],
+        large: bool,
     ) -> Option<SmallVec<[Tensor; 4]>> {
         if !objects.iter().all(|object| self.takes(object)) {
             return None;
@@ -192,10 +195,8 @@ impl Native {
         };
         // Questions to a tensor may release the GIL, so none is borrowed while they are asked. Only
         // the dtypes tell which must be asked.
-        let found = read(false)?;
-        let kinds: SmallVec<[Kind; 4]> = found.iter().map(|tensor| tensor.dtype().kind()).collect();
-        let is_large = found.iter().any(|tensor| tensor.numel() > KEEP_GIL);
-        drop(found);
+        let kinds: SmallVec<[Kind; 4]> =
+            read(false)?.iter().map(|tensor| tensor.dtype().kind()).collect();
         let is_lazy = |(object, kind): (&Bound<'_, PyAny>, &Kind)| match kind {
             Kind::Bool | Kind::Integer => false,
             Kind::Float => self.is_negated(object),
@@ -204,7 +205,11 @@ impl Native {
         if objects.iter().zip(&kinds).any(is_lazy) {
             return None;
         }
-        read(is_large)
+        let found = read(large)?;
+        match !large && found.iter().any(|tensor| tensor.numel() > KEEP_GIL) {
+            true => read(true),
+            false => Some(found),
+        }
     }
 
     /// Returns a tensor over the memory of an object, or `None` if it is anything but plain elements
@@ -269,11 +274,16 @@ fn is_idle(py: Python<'_>, watcher: &Py<PyAny>) -> bool {
 impl Torch {
     /// Whether no mode, transform or tracer is active.
     fn is_unwatched(&self, py: Python<'_>) -> bool {
+        self.has_no_duals(py)
+            && self.is_undispatched(py)
+            && self.watchers.iter().all(|watcher| is_idle(py, watcher))
+    }
+
+    /// Whether no derivatives are computed in forward mode.
+    fn has_no_duals(&self, py: Python<'_>) -> bool {
         let level = self.forward_ad.bind(py).get_item(intern!(py, "_current_level"));
         let level = level.ok().flatten().and_then(|level| level.extract::<i64>().ok());
         level == Some(-1)
-            && self.is_undispatched(py)
-            && self.watchers.iter().all(|watcher| is_idle(py, watcher))
     }
 
     /// Whether no mode sees what the dispatcher calls.

@@ -1,7 +1,7 @@
 //! Calls with tensors of PyTorch, Paddle or JAX.
 
-use inlay::{Argument, ArgumentKind, DType, Tensor, Value};
-use numpy::PyUntypedArray;
+use inlay::{Argument, ArgumentKind, DType, Device, Tensor, Value};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
@@ -74,7 +74,11 @@ impl Found {
             None => None,
         };
         let mut call = Call::new(py, op);
-        let tensor = arguments::tensor(&mut call, argument, object, like)?.into_owned();
+        let tensor = match arguments::tensor(&mut call, argument, object, like)? {
+            // A write to the user's tensor must not change what was saved.
+            Arg::Owned(tensor) if !object.is_exact_instance_of::<PyTensor>() => tensor,
+            tensor => tensor.copy().map_err(|error| raise(py, &error))?,
+        };
         self.library.give(py, op, tensor)
     }
 }
@@ -193,8 +197,16 @@ pub(super) fn tensors<'a, 'py>(
     let is_foreign = |k: &usize| found.has(*k);
     // Whether the conversion of the other arguments may run Python code.
     let simple = |k: &usize| objects[*k].as_deref().is_none_or(is_simple);
+    let all_simple = left.iter().all(|k| is_foreign(k) || simple(k));
+    // Whether the GIL will be released for another argument.
+    let releases = |object: &Borrowed<'_, 'py, PyAny>| match object.cast_exact::<PyUntypedArray>() {
+        Ok(array) => array.len() > KEEP_GIL,
+        Err(_) => object
+            .cast_exact::<PyTensor>()
+            .is_ok_and(|own| own.get().inner().device() != Device::Cpu),
+    };
     let mut wanted = 0;
-    let mut owning = !left.iter().all(|k| is_foreign(k) || simple(k));
+    let mut owning = !all_simple || objects.iter().flatten().any(releases);
     // Questions to a tensor may release the GIL, so all of them come before the first is borrowed.
     for k in left.iter().filter(|k| is_foreign(k)) {
         let index = matches!(arguments[*k].kind, ArgumentKind::Index | ArgumentKind::Mask);
@@ -204,7 +216,7 @@ pub(super) fn tensors<'a, 'py>(
         }
     }
     // An in-place call and one that other objects take part in are recorded by the bridge.
-    let may_record = !owning && !entry.in_place;
+    let may_record = all_simple && !entry.in_place;
     let mut asked = false;
     loop {
         let mut is_complex = false;
@@ -213,8 +225,8 @@ pub(super) fn tensors<'a, 'py>(
             let is_target = entry.in_place && *k == 0;
             let purpose = if is_target { Purpose::Write } else { Purpose::Read };
             // SAFETY: a tensor that is not owning is used only until the call has run. Until then
-            // the GIL is held, since the tensors are small, and no Python code runs: the classes of
-            // the objects are those of the library, and the other arguments are simple.
+            // the GIL is held, since all arguments are small, and no Python code runs: the classes
+            // of the objects are those of the library, and the other arguments are simple.
             let Some(tensor) = (unsafe { native.tensor(object, purpose, owning) }) else {
                 return Way::Long;
             };

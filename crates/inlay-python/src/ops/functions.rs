@@ -259,7 +259,7 @@ impl PyFunction {
 }
 
 /// The function of a call of an operation with these arguments, in declared order.
-pub(super) fn function_of<'a, 'py: 'a>(
+fn function_of<'a, 'py: 'a>(
     py: Python<'py>,
     operation: &'static Operation,
     objects: impl Iterator<Item = Option<Borrowed<'a, 'py, PyAny>>>,

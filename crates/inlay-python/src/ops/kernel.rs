@@ -20,8 +20,8 @@ use crate::error::raise;
 
 /// A kernel of an operation. ``places`` has the number of Inlay's argument for each argument of the
 /// schema, and ``names`` their names. ``skips`` arguments before them are only for ``other``, the
-/// kernel that takes the other calls. ``records`` says whether autograd is above the kernel, and so
-/// records nothing.
+/// kernel that takes the other calls. ``records`` says whether this is the kernel of autograd, which
+/// makes nodes for gradients.
 #[pyclass(name = "Kernel", module = "inlay._inlay", frozen)]
 pub(crate) struct Kernel {
     entry: &'static Entry,
@@ -124,13 +124,18 @@ fn call_plain<'py>(
         return Ok(None);
     };
     let Some(native) = Native::of(py, library) else { return Ok(None) };
-    // SAFETY: borrowed tensors end before code of the library runs: `results` are fresh, or copied.
-    let Some(inputs) = (unsafe { native.plain(objects) }) else { return Ok(None) };
+    // SAFETY: borrowed tensors end before code of the library runs: results are fresh, or copied. The
+    // GIL is held until then, because borrowed tensors are small.
+    let Some(inputs) = (unsafe { native.plain(objects, false) }) else { return Ok(None) };
     let op = function.operation().name;
     let size = inputs.iter().map(Tensor::numel).max().unwrap_or(0);
     let results = Call::new(py, op).run(size, || {
         let results = function.call(&inputs.iter().collect::<SmallVec<[&Tensor; 8]>>())?;
-        let own = |result: Tensor| if result.is_foreign() { result.copy() } else { Ok(result) };
+        // The library knows nothing of views, and has been told that results are contiguous.
+        let own = |result: Tensor| match result.is_foreign() || !result.is_contiguous() {
+            true => result.copy(),
+            false => Ok(result),
+        };
         results.into_iter().map(own).collect::<inlay::Result<SmallVec<[Tensor; 1]>>>()
     })?;
     drop(inputs);

@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 
-use inlay::Operation;
+use inlay::{Operation, Value};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 use smallvec::SmallVec;
 
 use super::arguments::Objects;
-use super::functions::function_of;
 
 /// The number of functions that are remembered.
 const KNOWN: usize = 64;
@@ -29,10 +28,10 @@ thread_local! {
 /// Returns the function of a call. That of a recent call with the same objects is found without a
 /// look at their values.
 pub(super) fn known(
-    py: Python<'_>,
     operation: &'static Operation,
     objects: &Objects<'_, '_>,
-) -> PyResult<inlay::Function> {
+    values: &[Value<'_>],
+) -> inlay::Result<inlay::Function> {
     let constant = |k: usize| {
         objects[k].filter(|object| !operation.arguments[k].kind.has_tensors() && !object.is_none())
     };
@@ -50,7 +49,10 @@ pub(super) fn known(
     if let Some(function) = found {
         return Ok(function);
     }
-    let function = function_of(py, operation, objects.iter().copied())?;
+    // The objects were converted to values before. A second conversion could run Python code, and
+    // an iterator would be at its end.
+    let values: SmallVec<[Value<'static>; 8]> = values.iter().map(without_tensors).collect();
+    let function = inlay::Function::new(operation.name, &values, &[])?;
     if (0..objects.len()).filter_map(constant).all(is_immutable) {
         let constants =
             (0..objects.len()).map(|k| constant(k).map(|object| object.to_owned().unbind()));
@@ -64,6 +66,20 @@ pub(super) fn known(
         drop(dropped);
     }
     Ok(function)
+}
+
+fn without_tensors(value: &Value<'_>) -> Value<'static> {
+    match value {
+        Value::Absent | Value::Tensor(_) | Value::Tensors(_) => Value::Absent,
+        Value::Int(value) => Value::Int(*value),
+        Value::Flag(value) => Value::Flag(*value),
+        Value::Reduce(value) => Value::Reduce(*value),
+        Value::DType(value) => Value::DType(*value),
+        Value::Device(value) => Value::Device(*value),
+        Value::Scalar(value) => Value::Scalar(*value),
+        Value::Ints(values) => Value::Ints(values.clone()),
+        Value::Bounds(bounds) => Value::Bounds(bounds.clone()),
+    }
 }
 
 fn is_immutable(object: Borrowed<'_, '_, PyAny>) -> bool {

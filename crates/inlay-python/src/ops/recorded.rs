@@ -23,7 +23,7 @@ use super::foreign::Found;
 use super::functions::{PyFunction, stand_in};
 use super::known::known;
 use crate::bridges::{Foreign, Native};
-use crate::convert::Call;
+use crate::convert::{Call, KEEP_GIL};
 use crate::error::{Class, raise};
 
 /// The derivative of a call, for the node of the call in the library's graph.
@@ -71,12 +71,12 @@ pub(super) fn record<'py>(
         }
     }
     let output = result.meta();
+    let function = known(operation, objects, values.given()).map_err(failed)?;
     // What refers to borrowed memory ends here: the code that follows may run Python code, which may
     // give the objects other memory. A view becomes a copy, because the library would not know of it.
     let result = if result.is_foreign() { result.copy().map_err(failed)? } else { result };
     drop(values);
     let flags: SmallVec<[bool; 4]> = places().map(|k| wanted >> k & 1 == 1).collect();
-    let function = known(py, operation, objects)?;
     let pullback =
         function.pullback(&flags, &metas, std::slice::from_ref(&output)).map_err(failed)?;
     metas.push(output);
@@ -211,9 +211,12 @@ impl Recording {
         let mut objects = SmallVec::<[Bound<'py, PyAny>; 4]>::new();
         objects.extend(saved.iter());
         objects.push(grad.clone());
+        // A result may be large even if all that is read is small.
+        let is_large =
+            self.metas.iter().any(|meta| meta.numel().is_none_or(|size| size > KEEP_GIL));
         // SAFETY: borrowed tensors are used only until the call has run. Until then the GIL is held,
-        // since all of them are small, and no Python code runs.
-        let Some(read) = (unsafe { self.native.plain(&objects) }) else {
+        // since the call is not large, and no Python code runs.
+        let Some(read) = (unsafe { self.native.plain(&objects, is_large) }) else {
             return Ok(None);
         };
         let mut read = read.into_iter();
@@ -240,7 +243,9 @@ impl Recording {
         self.expect_shape_of_result(py, op, &upstream)?;
         inputs.push(upstream);
         places.push(Some(objects.len() - 1));
-        let size = inputs.iter().map(Tensor::numel).max().unwrap_or(0);
+        let read = inputs.iter().zip(&places).filter(|(_, place)| place.is_some());
+        let is_large = is_large || read.map(|(input, _)| input.numel()).any(|size| size > KEEP_GIL);
+        let size = if is_large { usize::MAX } else { 0 };
         let results = Call::new(py, op).run(size, || {
             let inputs: SmallVec<[&Tensor; 6]> = inputs.iter().collect();
             self.pullback.call_shared(&inputs)
@@ -256,9 +261,12 @@ impl Recording {
         };
         let found: SmallVec<[Result<usize, Tensor>; 4]> =
             results.into_iter().map(|result| passed(&result).ok_or(result)).collect();
-        // Views of borrowed memory become copies before code of the library runs.
+        // Views of borrowed memory become copies before code of the library runs. So do gradients
+        // whose elements share memory, because the library may write them.
         let found = found.into_iter().map(|one| match one {
-            Err(tensor) if tensor.is_foreign() => Ok(Err(tensor.copy()?)),
+            Err(tensor) if tensor.is_foreign() || !tensor.is_contiguous() => {
+                Ok(Err(tensor.copy()?))
+            }
             one => Ok(one),
         });
         let found = found.collect::<inlay::Result<SmallVec<[Result<usize, Tensor>; 4]>>>();

@@ -12,7 +12,8 @@ impl Function {
     /// first is the result of the step before it. The inputs of the chain are all others, in order.
     ///
     /// A chain is one program: its intermediate results are written in place where that is
-    /// possible, so it moves fewer bytes than its steps.
+    /// possible, so it moves fewer bytes than its steps. A step whose elements no other step reads
+    /// (`zeros_like` follows it) is not computed, and its errors are not found.
     ///
     /// ```
     /// # use inlay::{Function, Tensor};

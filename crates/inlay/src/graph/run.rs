@@ -262,7 +262,10 @@ impl State<'_> {
         }
         let is_made = |fetch: &Fetch| fetch.value == value || fetch.passed == Some(value);
         let at = self.plan.fetches.iter().position(is_made)?;
-        Some(Destination::offer(self.outputs[at].array()))
+        let output = self.outputs[at].array();
+        // A value in this memory may be an input of the step.
+        let is_used = self.slots.iter().flatten().any(|held| held.buffer.same_as(&output.buffer));
+        (!is_used).then(|| Destination::offer(output))
     }
 
     /// Whether this run may write the memory of `x`: it allocated the memory, or it was donated.

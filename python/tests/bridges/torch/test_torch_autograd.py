@@ -146,6 +146,39 @@ def test_arguments_that_are_no_tensors_are_saved_for_the_gradient() -> None:
     assert torch.autograd.grad(y.sum(), x)[0].tolist() == [[0.0] * 3, [1.0] * 3]
 
 
+def test_a_later_write_to_a_saved_tensor_of_inlay_changes_no_gradient() -> None:
+    x, factor = torch.ones(2, 3, requires_grad=True), inlay.full([2, 3], 2.0)
+    y = inlay.multiply(factor, x)
+    inlay.masked_fill_(factor, np.ones((2, 3), bool), 7.0)
+    assert torch.autograd.grad(y.sum(), x)[0].tolist() == [[2.0] * 3] * 2
+
+
+def test_gradients_can_be_written() -> None:
+    x = torch.rand(2, 3, requires_grad=True)
+    (got,) = torch.autograd.grad(inlay.mean(x), x)
+    assert got.is_contiguous()
+    got.add_(torch.arange(6.0).reshape(2, 3))
+    torch.testing.assert_close(got, torch.arange(6.0).reshape(2, 3) + 1 / 6)
+
+
+def test_an_argument_that_can_be_read_once_is_read_once() -> None:
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    y = inlay.reshape(x, iter([3, 2]))
+    assert torch.autograd.grad(y, x, torch.ones(3, 2))[0].tolist() == [[1.0] * 3] * 2
+    assert torch.autograd.grad(inlay.sum(x, iter([0])).sum(), x)[0].tolist() == [[1.0] * 3] * 2
+
+
+def test_the_tangent_of_a_gradient() -> None:
+    from torch.autograd import forward_ad
+
+    x = torch.ones(2, 2, requires_grad=True)
+    y = inlay.tril(x)
+    with forward_ad.dual_level():
+        upstream = forward_ad.make_dual(torch.ones(2, 2), torch.full((2, 2), 5.0))
+        (got,) = torch.autograd.grad(y, x, upstream)
+        assert forward_ad.unpack_dual(got).tangent.tolist() == [[5.0, 0.0], [5.0, 5.0]]
+
+
 def test_large_calls_are_recorded() -> None:
     x, u = torch.rand(300, 200, requires_grad=True), torch.rand(100, 200, requires_grad=True)
     index = torch.randperm(300)[:100]

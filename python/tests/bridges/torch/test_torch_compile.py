@@ -262,6 +262,33 @@ def test_a_result_that_is_used_again_ends_a_chain() -> None:
     assert names == ["inlay.tril.default", "inlay.scatter.default", "inlay.chain.default"]
 
 
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda x, u: inlay.transpose(inlay.tril(x), [1, 0]),
+        lambda x, u: inlay.scatter(inlay.transpose(inlay.tril(x), [1, 0]), INDEX % 3, u.T[:3]),
+        lambda x, u: inlay.diagonal(inlay.tril(x)),
+        lambda x, u: inlay.broadcast_to(inlay.sum(x, 0), [5, 3]),
+    ],
+)
+def test_the_result_of_a_chain_is_contiguous(run: Any) -> None:
+    x, u = torch.rand(4, 3), torch.rand(4, 3)
+    names = graph_of(run, x, u)
+    assert "inlay.chain.default" in names
+    assert torch.compile(run, fullgraph=True)(x, u).is_contiguous()
+
+
+def test_a_chain_finds_the_errors_of_all_steps() -> None:
+    def run(x: Any, index: Any) -> Any:
+        return inlay.zeros_like(inlay.index_add(inlay.tril(x), index, 0, x[:1]))
+
+    x = torch.rand(3, 3)
+    compiled = torch.compile(run, fullgraph=True)
+    torch.testing.assert_close(compiled(x, torch.tensor([1])), torch.zeros(3, 3))
+    with pytest.raises(inlay.InlayIndexError, match=r"^index_add: index\[0\] is 9"):
+        compiled(x, torch.tensor([9]))
+
+
 def test_an_error_in_a_chain_names_the_operation() -> None:
     run = torch.compile(lambda x, i, u: inlay.tril(inlay.index_add(x, i, 0, u)), fullgraph=True)
     x, u = (each.detach() for each in samples())
