@@ -85,7 +85,7 @@ impl Pullback {
     ///
     /// ```
     /// # use inlay::{Function, Tensor};
-    /// let x = Tensor::from([1.0f32]).meta();
+    /// let x = Tensor::from([[1.0f32]]).meta();
     /// let pullback = Function::parse("tril(@)")?.pullback(&[true], &[x.clone()], &[x])?;
     /// assert_eq!(pullback.function().text(), "vjp(1; tril(@))");
     /// # Ok::<(), inlay::Error>(())
