@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.record import CONTENDERS, PEERS, Entry, Record, read, to_csv
+from benchmarks.record import CONTENDERS, PEERS, Entry, Record, from_csv, read, to_csv
 
 COLUMNS = (
     ("workload", 64),
@@ -234,6 +234,7 @@ def write(whole: Record, folder: Path, name: str) -> Path:
     """Write the CSV file, and generate the page next to it from its contents."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}-{threads(whole).replace(' ', '-')}.csv"
-    file.write_text(to_csv(whole), encoding="utf-8")
+    # Ratios are those of the times in the file, which are rounded.
+    file.write_text(to_csv(from_csv(to_csv(whole))), encoding="utf-8")
     file.with_suffix(".md").write_text(page(read(file)), encoding="utf-8")
     return file
