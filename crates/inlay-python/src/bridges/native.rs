@@ -1,5 +1,6 @@
-//! The short way of a call on tensors of PyTorch or Paddle: nothing watches the call, and the tensors are plain elements in the memory of the CPU. Such a call takes the same
-//! path as one on NumPy arrays, without Python code. All others go to the bridge.
+//! The short way of a call on tensors of PyTorch or Paddle: nothing watches the call, and the tensors
+//! are plain elements in the memory of the CPU. Such a call takes the same path as one on NumPy
+//! arrays, without Python code. All others go to the bridge.
 
 use inlay::{DType, Kind, Tensor};
 use pyo3::intern;

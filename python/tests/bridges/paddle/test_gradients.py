@@ -191,3 +191,13 @@ def test_gradients_have_the_dtype_of_the_input(dtype: str) -> None:
     assert u.grad.dtype == u.dtype
     assert x.grad.astype("complex64").tolist() == [[0, 0], [2, 2], [0, 0]]
     assert u.grad.astype("complex64").tolist() == [[2, 2], [2, 2]]
+
+
+def test_gradients_can_be_written() -> None:
+    """A gradient whose elements share memory would change in all places at once."""
+    x = paddle.rand([2, 3])
+    x.stop_gradient = False
+    inlay.mean(x).backward()
+    steps = np.arange(6, dtype="float32").reshape(2, 3)
+    x.grad.add_(paddle.to_tensor(steps))
+    np.testing.assert_allclose(x.grad.numpy(), steps + 1 / 6, rtol=1e-6)
