@@ -212,7 +212,7 @@ fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>>
         }
         Managed::from_raw(managed)
     };
-    Some(adopt(py, managed))
+    Some(adopt(py, managed, None))
 }
 
 /// Whether an object is a capsule with a tensor of the struct `F` that was not taken yet.

@@ -26,6 +26,9 @@ pub(crate) struct Table {
     /// Whether there are tensors without strided memory, for which the functions of the table have
     /// undefined behavior (Paddle). PyTorch's functions return an error for them.
     is_mixed: bool,
+    /// Whether a tensor may be given other memory while it is exported (PyTorch). Its storage, which
+    /// is an object of its own, is then kept too.
+    has_storage: bool,
     /// Whether all tensors may be written in place. The struct of [`Table::borrow`] can't say it.
     is_mutable: bool,
 }
@@ -54,8 +57,14 @@ impl Table {
         let module = class.getattr("__module__").and_then(|name| name.extract::<String>());
         let module = module.unwrap_or_default();
         let is_mutable = ["torch", "paddle"].contains(&module.split('.').next().unwrap_or(""));
-        let (is_lazy, is_mixed) = (has("is_neg"), has("is_dense"));
-        Table { api, gradient, is_lazy, is_mixed, is_mutable }
+        Table {
+            api,
+            gradient,
+            is_lazy: has("is_neg"),
+            is_mixed: has("is_dense"),
+            has_storage: has("untyped_storage"),
+            is_mutable,
+        }
     }
 
     /// Whether this is the table over `api`.
@@ -75,10 +84,9 @@ impl Table {
         object.getattr(name).is_ok_and(|found| found.is(PyBool::new(py, yes)))
     }
 
-    /// Imports a tensor of the library. The result keeps the memory alive as the library's export
-    /// does: that of Paddle whatever happens to the object; that of PyTorch unless the object itself
-    /// is given other memory by `set_`, `resize_` or an assignment to `data`, as after
-    /// `torch.from_dlpack`.
+    /// Imports a tensor of the library. The result keeps the memory alive, also if the object is
+    /// given other memory (`set_`, an assignment to `data`). A change of the memory's size by
+    /// PyTorch's `untyped_storage().resize_` is not noticed.
     ///
     /// A refusal of the library becomes an error that names the operation and the argument.
     pub(crate) fn import(
@@ -88,9 +96,12 @@ impl Table {
         purpose: Purpose,
     ) -> PyResult<Tensor> {
         let cause = match self.shared(object, purpose) {
-            Ok(tensor) => {
+            Ok((tensor, storage)) => {
                 self.expect_resolved(object, subject, &tensor)?;
-                return Ok(tensor);
+                match storage.is_none_or(|storage| storage.holds(&tensor)) {
+                    true => return Ok(tensor),
+                    false => return Err(freed(object, subject)),
+                }
             }
             Err(cause) => cause,
         };
@@ -109,15 +120,26 @@ impl Table {
         object: &Bound<'_, PyAny>,
         purpose: Purpose,
     ) -> Option<Tensor> {
-        let tensor = self.shared(object, purpose).ok()?;
-        self.is_resolved(object, tensor.dtype()).then_some(tensor)
+        let (tensor, storage) = self.shared(object, purpose).ok()?;
+        let is_plain = storage.is_none_or(|storage| storage.holds(&tensor))
+            && self.is_resolved(object, tensor.dtype());
+        is_plain.then_some(tensor)
     }
 
-    fn shared(&self, object: &Bound<'_, PyAny>, purpose: Purpose) -> PyResult<Tensor> {
+    /// Imports a tensor of the library together with its storage.
+    fn shared(
+        &self,
+        object: &Bound<'_, PyAny>,
+        purpose: Purpose,
+    ) -> PyResult<(Tensor, Option<Storage>)> {
         let py = object.py();
         let function = match self.api.managed_tensor_from_py_object_no_sync {
             Some(function) if self.is_dense(object) => function,
             _ => return Err(PyTypeError::new_err("the tensor has no strided memory")),
+        };
+        let storage = match self.has_storage {
+            true => Some(Storage::of(object)?),
+            false => None,
         };
         let mut managed = ptr::null_mut();
         // SAFETY: the table is that of the object's class, the object is live, the GIL is held, and
@@ -131,7 +153,8 @@ impl Table {
         if purpose == Purpose::Write && managed.is_copied() {
             return Err(PyBufferError::new_err("the library exports only a copy of the tensor"));
         }
-        adopt(py, managed)
+        let keep = storage.as_ref().map(|storage| storage.object.clone_ref(py));
+        Ok((adopt(py, managed, keep)?, storage))
     }
 
     /// Like [`Table::import`], but the library allocates nothing, and the result keeps only the
@@ -247,6 +270,34 @@ impl Table {
     }
 }
 
+/// The memory of a tensor of PyTorch.
+struct Storage {
+    object: Py<PyAny>,
+    start: usize,
+    size: usize,
+}
+
+impl Storage {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = object.py();
+        let storage = object.call_method0(intern!(py, "untyped_storage"))?;
+        let start = storage.call_method0(intern!(py, "data_ptr"))?.extract()?;
+        let size = storage.call_method0(intern!(py, "nbytes"))?.extract()?;
+        Ok(Storage { object: storage.unbind(), start, size })
+    }
+
+    /// Whether all elements of a tensor are in this memory.
+    fn holds(&self, tensor: &Tensor) -> bool {
+        let layout = tensor.layout();
+        let Some(used) = layout.extent(tensor.dtype().size()) else { return false };
+        // The address of the first element minus its place in the layout.
+        let start = (tensor.data_ptr() as usize).wrapping_sub(layout.offset());
+        let low = start.wrapping_add(used.start).checked_sub(self.start);
+        used.is_empty()
+            || low.and_then(|low| low.checked_add(used.len())).is_some_and(|end| end <= self.size)
+    }
+}
+
 /// The exception that a function of a table has set.
 #[cold]
 fn raised(py: Python<'_>) -> PyErr {
@@ -259,6 +310,15 @@ fn raised(py: Python<'_>) -> PyErr {
 fn says(object: &Bound<'_, PyAny>, method: &Bound<'_, PyString>) -> bool {
     let answer = object.call_method0(method);
     answer.is_ok_and(|answer| answer.is(PyBool::new(object.py(), true)))
+}
+
+#[cold]
+fn freed(object: &Bound<'_, PyAny>, subject: Subject) -> PyErr {
+    let kind = type_name(object);
+    let text = format!(
+        "{subject} is a {kind} whose storage is smaller than its shape: it was resized or freed"
+    );
+    Class::Value.error(object.py(), text)
 }
 
 #[cold]

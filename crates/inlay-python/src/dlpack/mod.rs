@@ -58,10 +58,15 @@ pub(crate) fn import(
     }
 }
 
-/// Makes a tensor over the memory of a managed tensor of another library.
-fn adopt<F: Form>(py: Python<'_>, managed: Managed<F>) -> PyResult<Tensor> {
+/// Makes a tensor over the memory of a managed tensor of another library. It keeps another object
+/// alive too.
+fn adopt<F: Form>(
+    py: Python<'_>,
+    managed: Managed<F>,
+    keep: Option<Py<PyAny>>,
+) -> PyResult<Tensor> {
     let unknown = managed.dtype().is_none();
-    managed.into_tensor_with(WithGil::new).map_err(|error| match unknown {
+    managed.into_tensor_with(|managed| WithGil::new(managed, keep)).map_err(|error| match unknown {
         true => Class::Type.error(py, error.to_string()),
         false => raise(py, &error),
     })
@@ -69,11 +74,11 @@ fn adopt<F: Form>(py: Python<'_>, managed: Managed<F>) -> PyResult<Tensor> {
 
 /// A managed tensor whose deleter runs with the GIL held, because many deleters free Python
 /// objects.
-struct WithGil<F: Form>(ManuallyDrop<Managed<F>>);
+struct WithGil<F: Form>(ManuallyDrop<(Managed<F>, Option<Py<PyAny>>)>);
 
 impl<F: Form> WithGil<F> {
-    fn new(managed: Managed<F>) -> Self {
-        WithGil(ManuallyDrop::new(managed))
+    fn new(managed: Managed<F>, keep: Option<Py<PyAny>>) -> Self {
+        WithGil(ManuallyDrop::new((managed, keep)))
     }
 }
 

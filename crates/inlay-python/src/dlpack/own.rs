@@ -118,7 +118,7 @@ unsafe extern "C" fn to_object(
     let made = NonNull::new(managed).map(|managed| {
         // SAFETY: the caller gives up the struct, whose deleter is called with the GIL held.
         let managed = unsafe { Managed::from_raw(managed) };
-        Bound::new(py, PyTensor::new(adopt(py, managed)?))
+        Bound::new(py, PyTensor::new(adopt(py, managed, None)?))
     });
     match made {
         Some(Ok(tensor)) => {
