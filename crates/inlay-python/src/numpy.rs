@@ -3,7 +3,8 @@
 #![expect(unsafe_code, reason = "NumPy arrays are accessed through C structs")]
 
 use std::ffi::{c_int, c_long};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use inlay::{DType, Layout, Tensor};
 use numpy::npyffi::{self, NPY_TYPES, PY_ARRAY_API};
@@ -23,6 +24,19 @@ static BFLOAT16: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();
 
 const BFLOAT16_MISSING: &str =
     "NumPy has no bfloat16 of its own: install ml_dtypes, or cast to float32 first";
+
+/// Whether an object is a NumPy array, and not of a subclass. `is_exact_instance_of` takes 15 ns,
+/// because it asks NumPy for the class.
+#[inline]
+pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
+    static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+    let mut class = CLASS.load(Relaxed);
+    if class.is_null() {
+        class = PyUntypedArray::type_object_raw(object.py());
+        CLASS.store(class, Relaxed);
+    }
+    object.get_type_ptr() == class
+}
 
 /// Returns the descriptor of bfloat16. The first call imports `ml_dtypes`.
 pub(crate) fn bfloat16_descr(py: Python<'_>) -> PyResult<&Bound<'_, PyArrayDescr>> {

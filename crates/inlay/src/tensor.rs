@@ -100,6 +100,15 @@ impl Tensor {
         Arc::strong_count(&self.0) == 1
     }
 
+    /// The elements, if this is the only handle to a tensor that has no gradient, is not symbolic, and
+    /// is not marked.
+    #[inline]
+    pub(crate) fn sole_array(&mut self) -> Option<&mut Array> {
+        let inner = Arc::get_mut(&mut self.0)?;
+        let is_simple = !inner.plain && inner.symbolic.is_none() && inner.history.is_unused();
+        is_simple.then_some(&mut inner.array)
+    }
+
     /// Returns a handle that does not keep the tensor alive.
     pub(crate) fn downgrade(&self) -> WeakTensor {
         WeakTensor(Arc::downgrade(&self.0))

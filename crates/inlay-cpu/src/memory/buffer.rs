@@ -11,7 +11,7 @@ use inlay_core::{DType, Error, Layout, Result, Versions};
 
 use super::block::{PADDING, head_of};
 use super::borrow::Borrows;
-use super::owner::{Foreign, FromVec, Inline, Owner, Pooled};
+use super::owner::{Foreign, FromVec, Inline, Lent, Owner, Pooled};
 use crate::view::Span;
 use crate::{Dst, Element, Src};
 
@@ -119,6 +119,36 @@ impl Buffer {
         owner: impl Any + Send + Sync,
     ) -> Self {
         Buffer(Allocation::new(ptr, len, writable, Foreign::new(owner)))
+    }
+
+    /// Returns a buffer over memory of another library that the caller keeps alive.
+    ///
+    /// # Safety
+    /// As for [`Buffer::foreign`], while a handle to the buffer is used.
+    pub unsafe fn lent(ptr: NonNull<u8>, len: usize, writable: bool) -> Self {
+        Buffer(Allocation::new(ptr, len, writable, Lent))
+    }
+
+    /// Makes this buffer one over other memory, as [`Buffer::lent`] does, without an allocation.
+    /// Returns `false` if it was not made by [`Buffer::lent`], or is not the only handle.
+    ///
+    /// # Safety
+    /// As for [`Buffer::lent`].
+    #[inline]
+    pub unsafe fn lend_again(&mut self, ptr: NonNull<u8>, len: usize, writable: bool) -> bool {
+        let Some(shared) = Arc::get_mut(&mut self.0).filter(|shared| shared.owner.is_lent()) else {
+            return false;
+        };
+        *shared.ptr.get_mut() = ptr.as_ptr();
+        (shared.len, shared.writable) = (len, writable);
+        shared.lock = RwLock::new(());
+        shared.versions = Versions::new();
+        true
+    }
+
+    /// Returns whether the buffer was made by [`Buffer::lent`].
+    pub fn is_lent(&self) -> bool {
+        self.0.owner.is_lent()
     }
 
     /// Returns whether the bytes belong to another library.

@@ -17,6 +17,11 @@ pub(super) trait Owner: Send + Sync {
     fn is_foreign(&self) -> bool {
         false
     }
+
+    /// Returns whether this is [`Lent`].
+    fn is_lent(&self) -> bool {
+        false
+    }
 }
 
 /// A block that returns to the pool on drop.
@@ -38,7 +43,19 @@ pub(super) struct Foreign<O> {
     _keep: O,
 }
 
+/// Memory of another library that the user of the buffer keeps alive.
+pub(super) struct Lent;
+
 impl Owner for Pooled {}
+impl Owner for Lent {
+    fn is_foreign(&self) -> bool {
+        true
+    }
+
+    fn is_lent(&self) -> bool {
+        true
+    }
+}
 impl<const N: usize> Owner for Inline<N> {}
 impl<T: Element> Owner for FromVec<T> {}
 impl<O: Any + Send + Sync> Owner for Foreign<O> {

@@ -1,6 +1,7 @@
 //! Tensors of PyTorch, Paddle and JAX: which library an object belongs to, and the calls that go to
 //! its bridge, a Python module.
 
+mod builtin;
 mod native;
 
 use std::cell::RefCell;

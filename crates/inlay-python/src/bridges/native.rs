@@ -10,6 +10,7 @@ use pyo3::types::{PyBool, PyDict, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use super::Foreign;
+use super::builtin::{Attribute, Builtin};
 use crate::convert::KEEP_GIL;
 use crate::dlpack::{Purpose, Table};
 
@@ -28,12 +29,16 @@ enum Library {
 
 struct Torch {
     /// The number of active modes that see what the dispatcher calls.
-    dispatch_modes: Py<PyAny>,
+    dispatch_modes: Builtin,
     /// Functions that must return 0 or `False`: the number of other modes, and whether a function
     /// is traced.
-    watchers: [Py<PyAny>; 2],
+    watchers: [Builtin; 2],
     forward_ad: Py<PyDict>,
-    is_grad_enabled: Py<PyAny>,
+    is_grad_enabled: Builtin,
+    /// Methods of a tensor.
+    is_neg: Builtin,
+    is_conj: Builtin,
+    requires_grad: Attribute,
     interpreter: Py<PyAny>,
     increment_version: Py<PyAny>,
 }
@@ -41,7 +46,8 @@ struct Torch {
 struct Paddle {
     /// Its attribute `_dygraph_tracer_` is `None` while a static graph is built.
     global_var: Py<PyAny>,
-    has_grad: Py<PyAny>,
+    has_grad: Builtin,
+    stop_gradient: Attribute,
 }
 
 static TORCH: PyOnceLock<Option<Native>> = PyOnceLock::new();
@@ -67,19 +73,27 @@ impl Native {
         let c = torch.getattr("_C")?;
         let tensor = torch.getattr("Tensor")?.cast_into::<PyType>()?;
         let Some(table) = Table::of_class(&tensor) else { return Ok(None) };
-        let get = |name| c.getattr(name).map(Bound::unbind);
+        let function = |name| c.getattr(name).map(|function| Builtin::new(&function));
+        let example = torch.call_method1("empty", (0,))?;
+        let method = |name| example.getattr(name).map(|method| Builtin::new(&method));
+        let Some(requires_grad) = Attribute::of(&tensor, "requires_grad")? else {
+            return Ok(None);
+        };
         let parameter = torch.getattr("nn")?.getattr("Parameter")?.cast_into::<PyType>()?;
         let forward_ad = py.import("torch.autograd.forward_ad")?.dict();
         if !forward_ad.contains("_current_level")? {
             return Ok(None);
         }
         let library = Library::Torch(Torch {
-            dispatch_modes: get("_len_torch_dispatch_stack")?,
-            watchers: [get("_len_torch_function_stack")?, get("_is_tracing")?],
+            dispatch_modes: function("_len_torch_dispatch_stack")?,
+            watchers: [function("_len_torch_function_stack")?, function("_is_tracing")?],
             forward_ad: forward_ad.unbind(),
-            is_grad_enabled: get("is_grad_enabled")?,
+            is_grad_enabled: function("is_grad_enabled")?,
+            is_neg: method("is_neg")?,
+            is_conj: method("is_conj")?,
+            requires_grad,
             interpreter: c.getattr("_functorch")?.getattr("peek_interpreter_stack")?.unbind(),
-            increment_version: get("_increment_version")?,
+            increment_version: c.getattr("_increment_version")?.unbind(),
         });
         let classes = [tensor.unbind(), parameter.unbind()];
         Ok(Some(Native { table, classes, library }))
@@ -92,9 +106,13 @@ impl Native {
         let base = paddle.getattr("base")?;
         let framework = base.getattr("framework")?;
         let parameter = framework.getattr("EagerParamBase")?.cast_into::<PyType>()?;
+        let Some(stop_gradient) = Attribute::of(&tensor, "stop_gradient")? else {
+            return Ok(None);
+        };
         let library = Library::Paddle(Paddle {
             global_var: framework.getattr("global_var")?.unbind(),
-            has_grad: base.getattr("core")?.getattr("_has_grad")?.unbind(),
+            has_grad: Builtin::new(&base.getattr("core")?.getattr("_has_grad")?),
+            stop_gradient,
         });
         let classes = [tensor.unbind(), parameter.unbind()];
         Ok(Some(Native { table, classes, library }))
@@ -111,15 +129,12 @@ impl Native {
         // An exception counts as a reason for the long way, which raises it again.
         let suits = match &native.library {
             Library::Torch(torch) => {
-                torch.is_unwatched(py)
-                    && target.is_none_or(|target| torch.may_write(target, native.table))
+                torch.is_unwatched(py) && target.is_none_or(|target| torch.may_write(target))
             }
-            Library::Paddle(paddle) => {
-                paddle.is_dynamic(py)
-                    && target.is_none_or(|target| !native.table.requires_gradient(target))
-            }
+            Library::Paddle(paddle) => paddle.is_dynamic(py),
         };
-        suits.then_some(native)
+        let may_write = target.is_none_or(|target| !native.requires_gradient(target));
+        (suits && may_write).then_some(native)
     }
 
     /// Whether an object is of a class of the library itself. A class that is derived from it may
@@ -134,19 +149,53 @@ impl Native {
     /// the GIL.
     #[inline]
     pub(crate) fn is_negated(&self, object: &Bound<'_, PyAny>) -> bool {
-        self.table.is_negated(object)
+        match &self.library {
+            Library::Torch(torch) => {
+                let answer = self.ask(&torch.is_neg, object);
+                answer.unwrap_or_else(|| self.table.is_negated(object))
+            }
+            Library::Paddle(_) => false,
+        }
     }
 
     /// Whether the elements of a complex tensor are the conjugates of those in its memory. The
     /// question may release the GIL.
     pub(crate) fn is_conjugated(&self, object: &Bound<'_, PyAny>) -> bool {
-        self.table.is_conjugated(object)
+        match &self.library {
+            Library::Torch(torch) => {
+                let answer = self.ask(&torch.is_conj, object);
+                answer.unwrap_or_else(|| self.table.is_conjugated(object))
+            }
+            Library::Paddle(_) => false,
+        }
+    }
+
+    /// Calls a method that answers `True` or `False`.
+    #[inline]
+    #[expect(unsafe_code, reason = "the class of the object is checked here")]
+    fn ask(&self, method: &Builtin, object: &Bound<'_, PyAny>) -> Option<bool> {
+        if !self.takes(object) {
+            return None;
+        }
+        // SAFETY: the method was taken from a tensor of the library, and the class of the object is
+        // that of such a tensor or derived from it.
+        let answer = unsafe { method.call_of(object) };
+        answer.map(|answer| answer.is(PyBool::new(object.py(), true)))
+    }
+
+    /// Whether a tensor requires a gradient.
+    #[inline]
+    fn requires_gradient(&self, object: &Bound<'_, PyAny>) -> bool {
+        match &self.library {
+            Library::Torch(torch) => torch.requires_grad.is(object, true),
+            Library::Paddle(paddle) => paddle.stop_gradient.is(object, false),
+        }
     }
 
     /// Whether the library would record a call with this tensor for a gradient.
     #[inline]
     pub(crate) fn records(&self, object: &Bound<'_, PyAny>, dtype: DType) -> bool {
-        if !dtype.is_differentiable() || !self.table.requires_gradient(object) {
+        if !dtype.is_differentiable() || !self.requires_gradient(object) {
             return false;
         }
         let py = object.py();
@@ -196,17 +245,23 @@ impl Native {
         };
         // Questions to a tensor may release the GIL, so none is borrowed while they are asked. Only
         // the dtypes tell which must be asked.
-        let kinds: SmallVec<[Kind; 4]> =
-            read(false)?.iter().map(|tensor| tensor.dtype().kind()).collect();
-        let is_lazy = |(object, kind): (&Bound<'_, PyAny>, &Kind)| match kind {
+        let seen = |tensor: Tensor| {
+            let seen = (tensor.dtype().kind(), tensor.numel());
+            tensor.give_back();
+            seen
+        };
+        let seen: SmallVec<[(Kind, usize); 4]> = read(false)?.into_iter().map(seen).collect();
+        let is_lazy = |(object, (kind, _)): (&Bound<'_, PyAny>, &(Kind, usize))| match kind {
             Kind::Bool | Kind::Integer => false,
             Kind::Float => self.is_negated(object),
             Kind::Complex => self.is_negated(object) || self.is_conjugated(object),
         };
-        if objects.iter().zip(&kinds).any(is_lazy) {
+        if objects.iter().zip(&seen).any(is_lazy) {
             return None;
         }
+        let large = large || seen.iter().any(|(_, size)| *size > KEEP_GIL);
         let found = read(large)?;
+        // Another thread may have given an object other memory meanwhile.
         match !large && found.iter().any(|tensor| tensor.numel() > KEEP_GIL) {
             true => read(true),
             false => Some(found),
@@ -267,9 +322,8 @@ fn share_threads(py: Python<'_>, library: Foreign) {
 }
 
 /// Whether a function returns 0 or `False`.
-fn is_idle(py: Python<'_>, watcher: &Py<PyAny>) -> bool {
-    let answer = watcher.bind(py).call0();
-    answer.is_ok_and(|answer| !answer.is_truthy().unwrap_or(true))
+fn is_idle(py: Python<'_>, watcher: &Builtin) -> bool {
+    watcher.call(py).is_some_and(|answer| !answer.is_truthy().unwrap_or(true))
 }
 
 impl Torch {
@@ -293,17 +347,14 @@ impl Torch {
     }
 
     fn is_recording(&self, py: Python<'_>) -> bool {
-        let answer = self.is_grad_enabled.bind(py).call0();
-        answer.is_ok_and(|answer| answer.is(PyBool::new(py, true)))
+        self.is_grad_enabled.call(py).is_some_and(|answer| answer.is(PyBool::new(py, true)))
     }
 
     /// Whether a tensor may be written without more checks. A tensor that was made in inference mode
     /// has no version, and a transform does not see a write to a captured tensor.
-    fn may_write(&self, target: &Bound<'_, PyAny>, table: &Table) -> bool {
+    fn may_write(&self, target: &Bound<'_, PyAny>) -> bool {
         let py = target.py();
-        !table.requires_gradient(target)
-            && target.getattr(intern!(py, "_version")).is_ok()
-            && self.has_no_transform(py)
+        target.getattr(intern!(py, "_version")).is_ok() && self.has_no_transform(py)
     }
 
     fn has_no_transform(&self, py: Python<'_>) -> bool {
@@ -318,7 +369,6 @@ impl Paddle {
     }
 
     fn is_recording(&self, py: Python<'_>) -> bool {
-        let answer = self.has_grad.bind(py).call0();
-        !answer.is_ok_and(|answer| answer.is(PyBool::new(py, false)))
+        !self.has_grad.call(py).is_some_and(|answer| answer.is(PyBool::new(py, false)))
     }
 }

@@ -12,12 +12,11 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use inlay::{Device, Error, Tensor};
-use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
 use crate::error::{Class, raise};
 use crate::gil::detached;
-use crate::numpy::{owned, share, view};
+use crate::numpy::{is_array, owned, share, view};
 use crate::tensor::PyTensor;
 
 /// The largest number of elements for which an operation keeps the GIL. Releasing and reacquiring
@@ -77,7 +76,7 @@ impl<'py> Call<'py> {
     /// The tensor over the memory of a NumPy array, unless that is of a subclass or can't be shared.
     #[inline]
     pub(crate) fn plain_array(&self, object: &Bound<'py, PyAny>) -> Option<Tensor> {
-        if !object.is_exact_instance_of::<PyUntypedArray>() {
+        if !is_array(object) {
             return None;
         }
         share(object.cast_exact().ok()?).ok().map(Tensor::plain)

@@ -157,15 +157,14 @@ impl Table {
         Ok((adopt(py, managed, keep)?, storage))
     }
 
-    /// Like [`Table::import`], but the library allocates nothing, and the result keeps only the
-    /// object alive, not its memory. Returns `None` for a tensor that must be imported, because the
+    /// Like [`Table::import`], but nothing is allocated, and the result keeps nothing alive. Returns `None` for a tensor that must be imported, because the
     /// library refuses it. This runs no Python code and keeps the GIL. Bits that change what is read
     /// are not looked at: [`Table::is_negated`] and [`Table::is_conjugated`] tell.
     ///
     /// # Safety
-    /// The result and all that share its memory are dropped before the GIL is released or Python
-    /// code runs, which may give the object other memory. A call that releases the GIL must import
-    /// its arguments.
+    /// The result and all that share its memory are not used once the object may be gone, the GIL was
+    /// released or Python code ran, which may give the object other memory. A call that releases the
+    /// GIL must import its arguments.
     #[inline]
     pub(crate) unsafe fn borrow(
         &self,
@@ -183,7 +182,7 @@ impl Table {
         // while the tensor lives.
         unsafe {
             match function(object.as_ptr().cast(), view.as_mut_ptr()) {
-                0 => view.assume_init_ref().to_tensor(writable, object.clone().unbind()).ok(),
+                0 => view.assume_init_ref().lend(writable).ok(),
                 _ => {
                     drop(PyErr::take(object.py()));
                     None

@@ -83,7 +83,11 @@ impl<'a> Values<'a> {
 impl Drop for Values<'_> {
     fn drop(&mut self) {
         for &k in &self.owned {
-            self.slots[k] = Value::Absent;
+            if let Value::Tensor(Arg::Owned(tensor)) =
+                std::mem::replace(&mut self.slots[k], Value::Absent)
+            {
+                tensor.give_back();
+            }
         }
     }
 }

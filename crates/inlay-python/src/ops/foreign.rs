@@ -14,6 +14,7 @@ use crate::bridges::{Foreign, Native};
 use crate::convert::{Arg, Call, KEEP_GIL};
 use crate::dlpack::{Purpose, Subject};
 use crate::error::{Class, raise, type_name};
+use crate::numpy::is_array;
 use crate::tensor::PyTensor;
 
 /// The library of an object, if it can be one of the three.
@@ -199,14 +200,18 @@ pub(super) fn tensors<'a, 'py>(
     let simple = |k: &usize| objects[*k].as_deref().is_none_or(is_simple);
     let all_simple = left.iter().all(|k| is_foreign(k) || simple(k));
     // Whether the GIL will be released for another argument.
-    let releases = |object: &Borrowed<'_, 'py, PyAny>| match object.cast_exact::<PyUntypedArray>() {
-        Ok(array) => array.len() > KEEP_GIL,
-        Err(_) => object
-            .cast_exact::<PyTensor>()
-            .is_ok_and(|own| own.get().inner().device() != Device::Cpu),
+    let releases = |(k, object): (usize, &Option<Borrowed<'_, 'py, PyAny>>)| {
+        let Some(object) = object.as_deref().filter(|_| !found.has(k)) else { return false };
+        if is_array(object) {
+            return object.cast_exact::<PyUntypedArray>().is_ok_and(|array| array.len() > KEEP_GIL);
+        }
+        object.is_exact_instance_of::<PyTensor>()
+            && object
+                .cast_exact::<PyTensor>()
+                .is_ok_and(|own| own.get().inner().device() != Device::Cpu)
     };
     let mut wanted = 0;
-    let mut owning = !all_simple || objects.iter().flatten().any(releases);
+    let mut owning = !all_simple || objects.iter().enumerate().any(releases);
     // Questions to a tensor may release the GIL, so all of them come before the first is borrowed.
     for k in left.iter().filter(|k| is_foreign(k)) {
         let index = matches!(arguments[*k].kind, ArgumentKind::Index | ArgumentKind::Mask);
@@ -263,7 +268,7 @@ pub(super) fn tensors<'a, 'py>(
 /// Whether the conversion of an argument runs no Python code.
 fn is_simple(object: Object<'_, '_>) -> bool {
     object.is_exact_instance_of::<PyTensor>()
-        || object.is_exact_instance_of::<PyUntypedArray>()
+        || is_array(object)
         || object.is_exact_instance_of::<PyFloat>()
         || object.is_exact_instance_of::<PyInt>()
         || object.is_exact_instance_of::<PyBool>()

@@ -138,7 +138,7 @@ fn call_plain<'py>(
         };
         results.into_iter().map(own).collect::<inlay::Result<SmallVec<[Tensor; 1]>>>()
     })?;
-    drop(inputs);
+    inputs.into_iter().for_each(Tensor::give_back);
     let given = results.into_iter().map(|result| native.give(py, op, result));
     given.collect::<PyResult<_>>().map(Some)
 }

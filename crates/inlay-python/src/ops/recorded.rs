@@ -271,7 +271,7 @@ impl Recording {
         });
         let found = found.collect::<inlay::Result<SmallVec<[Result<usize, Tensor>; 4]>>>();
         let found = found.map_err(|error| raise(py, &error))?;
-        drop(inputs);
+        inputs.into_iter().for_each(Tensor::give_back);
         let list = PyList::empty(py);
         for one in found {
             match one {

@@ -7,6 +7,7 @@ mod byte_order;
 #[cfg(feature = "candle")]
 mod candle;
 pub mod dlpack;
+mod lent;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 #[cfg(feature = "safetensors")]

@@ -49,6 +49,11 @@ impl History {
         history
     }
 
+    /// Whether nothing was ever set.
+    pub(crate) fn is_unused(&self) -> bool {
+        !self.is_tracked() && self.leaf.get().is_none() && self.view.is_none()
+    }
+
     /// Whether operations on the tensor must be recorded.
     pub(crate) fn is_tracked(&self) -> bool {
         self.wants.load(Ordering::Relaxed) || self.computed.load(Ordering::Relaxed)

@@ -108,6 +108,41 @@ impl DLTensor {
     }
 }
 
+impl DLTensor {
+    /// Makes a tensor over the same memory, which the caller keeps alive. Fails for what
+    /// [`Managed::into_tensor`] refuses. [`Tensor::give_back`] makes the next one cheaper.
+    ///
+    /// ```
+    /// # use inlay::{DType, interop::dlpack::{CPU, DLDevice, DLTensor}};
+    /// let (mut data, mut shape) = ([1.0f32, 2.0], [2]);
+    /// let view = DLTensor {
+    ///     data: data.as_mut_ptr().cast(),
+    ///     device: DLDevice { device_type: CPU, device_id: 0 },
+    ///     ndim: 1,
+    ///     dtype: DType::F32.into(),
+    ///     shape: shape.as_mut_ptr(),
+    ///     strides: std::ptr::null_mut(),
+    ///     byte_offset: 0,
+    /// };
+    /// // SAFETY: the struct describes the two elements, which live longer than the tensor.
+    /// let x = unsafe { view.lend(false) }?;
+    /// assert_eq!(x.to_vec::<f32>()?, [1.0, 2.0]);
+    /// x.give_back();
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// The struct follows the DLPack header. Its elements are valid for reads, and for writes if
+    /// `writable`, until the tensor and all that share its memory are dropped or given back.
+    #[inline]
+    pub unsafe fn lend(&self, writable: bool) -> Result<Tensor> {
+        let Place { ptr, len, layout, dtype } = place_of(self)?;
+        // SAFETY: `place_of` computed the range from the lowest to the highest element. The caller
+        // guarantees these bytes.
+        Ok(unsafe { Tensor::lend(ptr, len, layout, dtype, writable) })
+    }
+}
+
 /// The elements of a [`DLTensor`] in memory.
 struct Place {
     /// The lowest byte.
