@@ -6,9 +6,10 @@ use std::ptr;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyCFunction};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyCFunction, PyTuple};
 
-/// A function or method without arguments.
+/// A function without arguments.
 pub(super) struct Builtin {
     /// Keeps the function alive.
     object: Py<PyAny>,
@@ -20,6 +21,7 @@ pub(super) struct Builtin {
 enum Form {
     None(ffi::PyCFunction),
     Fast(ffi::PyCFunctionFastWithKeywords),
+    Tuple(ffi::PyCFunctionWithKeywords),
     /// By Python, because the function is none of these.
     Python,
 }
@@ -48,20 +50,6 @@ impl Builtin {
         }
     }
 
-    /// Calls a method for another object than the one that it was taken from. An exception counts as
-    /// no answer. Returns `None` also for a method that only Python can call.
-    ///
-    /// # Safety
-    /// The method is one of the class of `object`.
-    #[inline]
-    pub(super) unsafe fn call_of<'py>(
-        &self,
-        object: &Bound<'py, PyAny>,
-    ) -> Option<Bound<'py, PyAny>> {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.call_for(object.py(), object.as_ptr()) }
-    }
-
     /// # Safety
     /// `target` is what the C function takes as its first argument.
     #[inline]
@@ -76,6 +64,9 @@ impl Builtin {
             let result = match self.form {
                 Form::None(function) => function(target, ptr::null_mut()),
                 Form::Fast(function) => function(target, ptr::null(), 0, ptr::null_mut()),
+                Form::Tuple(function) => {
+                    function(target, PyTuple::empty(py).as_ptr(), ptr::null_mut())
+                }
                 Form::Python => return None,
             };
             Bound::from_owned_ptr_or_opt(py, result)
@@ -90,6 +81,7 @@ impl Builtin {
 /// The form of a builtin function.
 fn form_of(object: &Bound<'_, PyAny>) -> Form {
     const FAST: i32 = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
+    const TUPLE: i32 = ffi::METH_VARARGS | ffi::METH_KEYWORDS;
     // SAFETY: the object is a builtin function. A function with one of these flags has the type that
     // the C API gives for the flag.
     unsafe {
@@ -100,8 +92,42 @@ fn form_of(object: &Bound<'_, PyAny>) -> Form {
                 ffi::PyCFunction,
                 ffi::PyCFunctionFastWithKeywords,
             >(function)),
+            (TUPLE, Some(function)) => Form::Tuple(std::mem::transmute::<
+                ffi::PyCFunction,
+                ffi::PyCFunctionWithKeywords,
+            >(function)),
             _ => Form::Python,
         }
+    }
+}
+
+/// A method without arguments that answers `True` or `False`.
+pub(super) struct Method {
+    name: &'static str,
+    /// The method of the first object that was asked.
+    first: PyOnceLock<Builtin>,
+}
+
+impl Method {
+    pub(super) const fn new(name: &'static str) -> Self {
+        Method { name, first: PyOnceLock::new() }
+    }
+
+    /// Whether the answer is `True`. An exception counts as another answer.
+    ///
+    /// # Safety
+    /// The classes of all objects that are asked have the same implementation of the method.
+    #[inline]
+    pub(super) unsafe fn says(&self, object: &Bound<'_, PyAny>) -> bool {
+        let py = object.py();
+        let method = || object.getattr(self.name).map(|method| Builtin::new(&method));
+        let answer = match self.first.get_or_try_init(py, method) {
+            Ok(Builtin { form: Form::Python, .. }) => object.call_method0(self.name).ok(),
+            // SAFETY: the caller guarantees that the function takes this object.
+            Ok(method) => unsafe { method.call_for(py, object.as_ptr()) },
+            Err(_) => None,
+        };
+        answer.is_some_and(|answer| answer.is(PyBool::new(py, true)))
     }
 }
 

@@ -10,7 +10,7 @@ use pyo3::types::{PyBool, PyDict, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use super::Foreign;
-use super::builtin::{Attribute, Builtin};
+use super::builtin::{Attribute, Builtin, Method};
 use crate::convert::KEEP_GIL;
 use crate::dlpack::{Purpose, Table};
 
@@ -35,9 +35,8 @@ struct Torch {
     watchers: [Builtin; 2],
     forward_ad: Py<PyDict>,
     is_grad_enabled: Builtin,
-    /// Methods of a tensor.
-    is_neg: Builtin,
-    is_conj: Builtin,
+    is_neg: Method,
+    is_conj: Method,
     requires_grad: Attribute,
     interpreter: Py<PyAny>,
     increment_version: Py<PyAny>,
@@ -47,6 +46,7 @@ struct Paddle {
     /// Its attribute `_dygraph_tracer_` is `None` while a static graph is built.
     global_var: Py<PyAny>,
     has_grad: Builtin,
+    is_dense: Method,
     stop_gradient: Attribute,
 }
 
@@ -74,8 +74,6 @@ impl Native {
         let tensor = torch.getattr("Tensor")?.cast_into::<PyType>()?;
         let Some(table) = Table::of_class(&tensor) else { return Ok(None) };
         let function = |name| c.getattr(name).map(|function| Builtin::new(&function));
-        let example = torch.call_method1("empty", (0,))?;
-        let method = |name| example.getattr(name).map(|method| Builtin::new(&method));
         let Some(requires_grad) = Attribute::of(&tensor, "requires_grad")? else {
             return Ok(None);
         };
@@ -89,8 +87,8 @@ impl Native {
             watchers: [function("_len_torch_function_stack")?, function("_is_tracing")?],
             forward_ad: forward_ad.unbind(),
             is_grad_enabled: function("is_grad_enabled")?,
-            is_neg: method("is_neg")?,
-            is_conj: method("is_conj")?,
+            is_neg: Method::new("is_neg"),
+            is_conj: Method::new("is_conj"),
             requires_grad,
             interpreter: c.getattr("_functorch")?.getattr("peek_interpreter_stack")?.unbind(),
             increment_version: c.getattr("_increment_version")?.unbind(),
@@ -112,6 +110,7 @@ impl Native {
         let library = Library::Paddle(Paddle {
             global_var: framework.getattr("global_var")?.unbind(),
             has_grad: Builtin::new(&base.getattr("core")?.getattr("_has_grad")?),
+            is_dense: Method::new("is_dense"),
             stop_gradient,
         });
         let classes = [tensor.unbind(), parameter.unbind()];
@@ -150,10 +149,7 @@ impl Native {
     #[inline]
     pub(crate) fn is_negated(&self, object: &Bound<'_, PyAny>) -> bool {
         match &self.library {
-            Library::Torch(torch) => {
-                let answer = self.ask(&torch.is_neg, object);
-                answer.unwrap_or_else(|| self.table.is_negated(object))
-            }
+            Library::Torch(torch) => self.says(&torch.is_neg, object),
             Library::Paddle(_) => false,
         }
     }
@@ -162,25 +158,28 @@ impl Native {
     /// question may release the GIL.
     pub(crate) fn is_conjugated(&self, object: &Bound<'_, PyAny>) -> bool {
         match &self.library {
-            Library::Torch(torch) => {
-                let answer = self.ask(&torch.is_conj, object);
-                answer.unwrap_or_else(|| self.table.is_conjugated(object))
-            }
+            Library::Torch(torch) => self.says(&torch.is_conj, object),
             Library::Paddle(_) => false,
         }
     }
 
-    /// Calls a method that answers `True` or `False`.
+    /// Whether a tensor has strided memory.
+    #[inline]
+    fn is_dense(&self, object: &Bound<'_, PyAny>) -> bool {
+        match &self.library {
+            // PyTorch's functions return an error for others.
+            Library::Torch(_) => true,
+            Library::Paddle(paddle) => self.says(&paddle.is_dense, object),
+        }
+    }
+
+    /// Whether a method of a tensor of the library itself answers `True`.
     #[inline]
     #[expect(unsafe_code, reason = "the class of the object is checked here")]
-    fn ask(&self, method: &Builtin, object: &Bound<'_, PyAny>) -> Option<bool> {
-        if !self.takes(object) {
-            return None;
-        }
-        // SAFETY: the method was taken from a tensor of the library, and the class of the object is
-        // that of such a tensor or derived from it.
-        let answer = unsafe { method.call_of(object) };
-        answer.map(|answer| answer.is(PyBool::new(object.py(), true)))
+    fn says(&self, method: &Method, object: &Bound<'_, PyAny>) -> bool {
+        // SAFETY: the class is that of the library's tensors or that of its parameters, which
+        // inherits all methods in C.
+        self.takes(object) && unsafe { method.says(object) }
     }
 
     /// Whether a tensor requires a gradient.
@@ -243,27 +242,24 @@ impl Native {
             let one = |object| unsafe { self.tensor(object, Purpose::Read, owning) };
             objects.iter().map(one).collect::<Option<SmallVec<[Tensor; 4]>>>()
         };
-        // Questions to a tensor may release the GIL, so none is borrowed while they are asked. Only
-        // the dtypes tell which must be asked.
-        let seen = |tensor: Tensor| {
-            let seen = (tensor.dtype().kind(), tensor.numel());
-            tensor.give_back();
-            seen
-        };
-        let seen: SmallVec<[(Kind, usize); 4]> = read(false)?.into_iter().map(seen).collect();
-        let is_lazy = |(object, (kind, _)): (&Bound<'_, PyAny>, &(Kind, usize))| match kind {
-            Kind::Bool | Kind::Integer => false,
-            Kind::Float => self.is_negated(object),
-            Kind::Complex => self.is_negated(object) || self.is_conjugated(object),
-        };
-        if objects.iter().zip(&seen).any(is_lazy) {
+        // Questions to a tensor may release the GIL, so they come before the first is borrowed. Only
+        // a complex tensor can be conjugated, which is seen late.
+        if objects.iter().any(|object| self.is_negated(object)) {
             return None;
         }
-        let large = large || seen.iter().any(|(_, size)| *size > KEEP_GIL);
-        let found = read(large)?;
-        // Another thread may have given an object other memory meanwhile.
+        let mut found = read(large)?;
+        if found.iter().any(|tensor| tensor.dtype().kind() == Kind::Complex) {
+            found.into_iter().for_each(Tensor::give_back);
+            if objects.iter().any(|object| self.is_conjugated(object)) {
+                return None;
+            }
+            found = read(large)?;
+        }
         match !large && found.iter().any(|tensor| tensor.numel() > KEEP_GIL) {
-            true => read(true),
+            true => {
+                found.into_iter().for_each(Tensor::give_back);
+                read(true)
+            }
             false => Some(found),
         }
     }
@@ -282,7 +278,8 @@ impl Native {
     ) -> Option<Tensor> {
         let tensor = match owning {
             true => self.table.import_plain(object, purpose),
-            // SAFETY: the caller guarantees it.
+            false if !self.is_dense(object) => None,
+            // SAFETY: the tensor has strided memory. The caller guarantees the rest.
             false => unsafe { self.table.borrow(object, purpose) },
         };
         // Wrappers without memory of their own have no address.

@@ -162,6 +162,8 @@ impl Table {
     /// are not looked at: [`Table::is_negated`] and [`Table::is_conjugated`] tell.
     ///
     /// # Safety
+    /// The tensor has strided memory, unless the library looks for that itself (PyTorch).
+    ///
     /// The result and all that share its memory are not used once the object may be gone, the GIL was
     /// released or Python code ran, which may give the object other memory. A call that releases the
     /// GIL must import its arguments.
@@ -173,7 +175,7 @@ impl Table {
     ) -> Option<Tensor> {
         let writable = purpose == Purpose::Write;
         let function = self.api.dltensor_from_py_object_no_sync?;
-        if (writable && !self.is_mutable) || !self.is_dense(object) {
+        if writable && !self.is_mutable {
             return None;
         }
         let mut view = MaybeUninit::<DLTensor>::uninit();

@@ -1,8 +1,9 @@
 //! `Function`: a call without its tensors, for the bridges to other libraries.
 
-use std::sync::{Arc, OnceLock};
+use std::ptr::NonNull;
+use std::sync::Arc;
 
-use inlay::{DType, Dim, Extent, Meta, Need, Operation, Tensor, Value, operations};
+use inlay::{DType, Dim, Extent, Layout, Meta, Need, Operation, Tensor, Value, operations};
 use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -283,22 +284,16 @@ fn function_of<'a, 'py: 'a>(
     function.map_err(|error| raise(py, &error))
 }
 
-/// A tensor of these sizes over a single element, which all stand-ins of a dtype share.
+/// A tensor of these sizes over a single element, for an input of which only the sizes are read.
+#[expect(unsafe_code, reason = "makes a tensor over static memory")]
 pub(super) fn stand_in(dtype: DType, shape: &[usize]) -> inlay::Result<Tensor> {
-    static ZEROS: OnceLock<Vec<Tensor>> = OnceLock::new();
-    let make = || DType::ALL.iter().map(|&dtype| Tensor::zeros([0usize; 0], dtype)).collect();
-    let zeros = match ZEROS.get() {
-        Some(zeros) => zeros,
-        None => {
-            let made: inlay::Result<Vec<Tensor>> = make();
-            let made = made?;
-            ZEROS.get_or_init(|| made)
-        }
-    };
-    match shape {
-        [] => Ok(zeros[dtype as usize].clone()),
-        _ => zeros[dtype as usize].broadcast_to(shape),
-    }
+    /// The element is zero in every dtype.
+    static ZERO: [u64; 2] = [0; 2];
+    let strides = SmallVec::<[isize; 6]>::from_elem(0, shape.len());
+    let layout = Layout::over(shape, &strides, 0);
+    let ptr = NonNull::from(&ZERO).cast();
+    // SAFETY: the bytes are static and never written, and hold one element of any dtype.
+    unsafe { Tensor::from_foreign(ptr, size_of_val(&ZERO), layout, dtype, false, ()) }
 }
 
 /// Converts a tensor argument that is a number, a list or an array, by the rules of the operation. A

@@ -133,7 +133,12 @@ impl Plan {
                 false => device::to_device("run", tensor.array(), device)?,
             });
         }
+        let takes = self.steps.iter().any(|step| step.feed.is_some())
+            || self.fetches.iter().any(|fetch| fetch.feed.is_some());
         let donated = feed.iter().map(|tensor| {
+            if !takes {
+                return false;
+            }
             let array = tensor.array();
             // Memory that two feeds share must not be written: the other feed is still read.
             let shared = feed.iter().filter(|other| array.overlaps(other.array())).count() > 1;

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "candle")]
 mod candle;
+mod lent;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 #[cfg(feature = "safetensors")]
