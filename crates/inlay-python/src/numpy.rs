@@ -38,6 +38,14 @@ pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
     object.get_type_ptr() == class
 }
 
+/// Whether the elements of an array can be shared as they are: their dtype is one of NumPy's own, and
+/// their bytes are in the order of the machine. Others are converted by Python code.
+pub(crate) fn is_native(object: &Bound<'_, PyAny>) -> bool {
+    let Ok(array) = object.cast_exact::<PyUntypedArray>() else { return false };
+    let descr = array.dtype();
+    descr.num() < NPY_TYPES::NPY_USERDEF as c_int && descr.is_native_byteorder() != Some(false)
+}
+
 /// Returns the descriptor of bfloat16. The first call imports `ml_dtypes`.
 pub(crate) fn bfloat16_descr(py: Python<'_>) -> PyResult<&Bound<'_, PyArrayDescr>> {
     let descr = BFLOAT16.get_or_try_init(py, || {

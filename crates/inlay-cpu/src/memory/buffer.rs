@@ -22,8 +22,7 @@ pub struct Buffer(Arc<Allocation<dyn Owner>>);
 /// The address and the state of the bytes, in one allocation with the owner that keeps the bytes
 /// alive.
 struct Allocation<O: ?Sized> {
-    /// The address of the first byte. It is set before there is a second handle, and never changed
-    /// afterwards.
+    /// The address of the first byte. It is set only while there is no second handle.
     ptr: AtomicPtr<u8>,
     len: usize,
     writable: bool,
@@ -124,7 +123,8 @@ impl Buffer {
     /// Returns a buffer over memory of another library that the caller keeps alive.
     ///
     /// # Safety
-    /// As for [`Buffer::foreign`], while a handle to the buffer is used.
+    /// The `len` bytes at `ptr` are initialized and valid for reads, and for writes if `writable`,
+    /// until no handle to the buffer is used any more. Otherwise as for [`Buffer::foreign`].
     pub unsafe fn lent(ptr: NonNull<u8>, len: usize, writable: bool) -> Self {
         Buffer(Allocation::new(ptr, len, writable, Lent))
     }
@@ -164,7 +164,8 @@ impl Buffer {
         }
     }
 
-    /// Returns the address of the first byte. The bytes live as long as a handle does.
+    /// Returns the address of the first byte. The bytes live as long as a handle does, unless they
+    /// were [lent](Buffer::lent).
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr.load(Ordering::Relaxed)
     }

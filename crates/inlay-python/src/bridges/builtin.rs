@@ -1,13 +1,17 @@
 //! Calls of functions and attributes that another library implements in C, without the lookup by name
-//! and the call protocol of Python. They take a quarter of the time of a tiny call otherwise.
+//! and the call protocol of Python, which would take a quarter of the time of a tiny call.
 #![expect(unsafe_code, reason = "calls C functions by their addresses")]
 
+use std::mem::transmute;
 use std::ptr;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyCFunction, PyTuple};
+use pyo3::types::{PyBool, PyCFunction, PyTuple, PyType};
+
+type Fast = ffi::PyCFunctionFastWithKeywords;
+type Tuple = ffi::PyCFunctionWithKeywords;
 
 /// A function without arguments.
 pub(super) struct Builtin {
@@ -20,48 +24,67 @@ pub(super) struct Builtin {
 #[derive(Clone, Copy)]
 enum Form {
     None(ffi::PyCFunction),
-    Fast(ffi::PyCFunctionFastWithKeywords),
-    Tuple(ffi::PyCFunctionWithKeywords),
+    Fast(Fast),
+    Tuple(Tuple),
     /// By Python, because the function is none of these.
     Python,
 }
 
 impl Builtin {
     pub(super) fn new(object: &Bound<'_, PyAny>) -> Self {
-        let form = match object.is_exact_instance_of::<PyCFunction>() {
-            true => form_of(object),
-            false => Form::Python,
-        };
-        Builtin { object: object.clone().unbind(), form }
+        Builtin { object: object.clone().unbind(), form: Form::of(object) }
     }
 
-    /// Calls a function. An exception counts as no answer.
+    /// Calls the function. An exception counts as no answer.
     #[inline]
     pub(super) fn call<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        let object = self.object.as_ptr();
-        // SAFETY: `object` is a builtin function unless the form is `Python`. The object that it
-        // belongs to may be null, as the function expects then.
+        match self.form {
+            Form::Python => self.object.bind(py).call0().ok(),
+            // SAFETY: the object is a builtin function, since it has a form. What it belongs to may
+            // be null, as the function then expects.
+            form => unsafe { form.call(py, ffi::PyCFunction_GetSelf(self.object.as_ptr())) },
+        }
+    }
+}
+
+impl Form {
+    /// The form of a builtin function or bound method.
+    fn of(object: &Bound<'_, PyAny>) -> Self {
+        const FAST: i32 = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
+        const TUPLE: i32 = ffi::METH_VARARGS | ffi::METH_KEYWORDS;
+        if !object.is_exact_instance_of::<PyCFunction>() {
+            return Form::Python;
+        }
+        // SAFETY: the object is a builtin function. A function with one of these flags has the type
+        // that the C API gives for the flag.
         unsafe {
-            let target = match self.form {
-                Form::Python => return self.object.bind(py).call0().ok(),
-                _ => ffi::PyCFunction_GetSelf(object),
+            let flags = ffi::PyCFunction_GetFlags(object.as_ptr());
+            let Some(function) = ffi::PyCFunction_GetFunction(object.as_ptr()) else {
+                return Form::Python;
             };
-            self.call_for(py, target)
+            match flags {
+                ffi::METH_NOARGS => Form::None(function),
+                FAST => Form::Fast(transmute::<ffi::PyCFunction, Fast>(function)),
+                TUPLE => Form::Tuple(transmute::<ffi::PyCFunction, Tuple>(function)),
+                _ => Form::Python,
+            }
         }
     }
 
+    /// Calls the function. An exception counts as no answer, and so does [`Form::Python`].
+    ///
     /// # Safety
     /// `target` is what the C function takes as its first argument.
     #[inline]
-    unsafe fn call_for<'py>(
-        &self,
+    unsafe fn call<'py>(
+        self,
         py: Python<'py>,
         target: *mut ffi::PyObject,
     ) -> Option<Bound<'py, PyAny>> {
-        // SAFETY: `form_of` has read the flags that tell the form. The GIL is held, as `py` proves.
-        // The result is a new reference, or null with an exception.
+        // SAFETY: `of` has read the flags that tell the type of the function. The GIL is held, as
+        // `py` proves. The result is a new reference, or null with an exception.
         let result = unsafe {
-            let result = match self.form {
+            let result = match self {
                 Form::None(function) => function(target, ptr::null_mut()),
                 Form::Fast(function) => function(target, ptr::null(), 0, ptr::null_mut()),
                 Form::Tuple(function) => {
@@ -78,56 +101,52 @@ impl Builtin {
     }
 }
 
-/// The form of a builtin function.
-fn form_of(object: &Bound<'_, PyAny>) -> Form {
-    const FAST: i32 = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
-    const TUPLE: i32 = ffi::METH_VARARGS | ffi::METH_KEYWORDS;
-    // SAFETY: the object is a builtin function. A function with one of these flags has the type that
-    // the C API gives for the flag.
-    unsafe {
-        let flags = ffi::PyCFunction_GetFlags(object.as_ptr());
-        match (flags, ffi::PyCFunction_GetFunction(object.as_ptr())) {
-            (ffi::METH_NOARGS, Some(function)) => Form::None(function),
-            (FAST, Some(function)) => Form::Fast(std::mem::transmute::<
-                ffi::PyCFunction,
-                ffi::PyCFunctionFastWithKeywords,
-            >(function)),
-            (TUPLE, Some(function)) => Form::Tuple(std::mem::transmute::<
-                ffi::PyCFunction,
-                ffi::PyCFunctionWithKeywords,
-            >(function)),
-            _ => Form::Python,
-        }
-    }
-}
-
 /// A method without arguments that answers `True` or `False`.
 pub(super) struct Method {
     name: &'static str,
-    /// The method of the first object that was asked.
-    first: PyOnceLock<Builtin>,
+    /// The method in the classes, if all of them have the same one and it is a function in C.
+    descriptor: Option<Py<PyAny>>,
+    /// Read when the first object is asked, because only a bound method tells it.
+    form: PyOnceLock<Form>,
 }
 
 impl Method {
-    pub(super) const fn new(name: &'static str) -> Self {
-        Method { name, first: PyOnceLock::new() }
+    /// The method of some classes. What an object has under the same name is not looked at.
+    pub(super) fn of(classes: &[Py<PyType>], py: Python<'_>, name: &'static str) -> PyResult<Self> {
+        let mut found = classes.iter().map(|class| class.bind(py).getattr(name));
+        let first = found.next().transpose()?;
+        let same = found.all(|other| {
+            other.is_ok_and(|other| Some(other.as_ptr()) == first.as_ref().map(Bound::as_ptr))
+        });
+        let kind = &raw mut ffi::PyMethodDescr_Type;
+        let descriptor = first.filter(|first| same && first.get_type_ptr() == kind);
+        let descriptor = descriptor.map(Bound::unbind);
+        Ok(Method { name, descriptor, form: PyOnceLock::new() })
     }
 
     /// Whether the answer is `True`. An exception counts as another answer.
     ///
     /// # Safety
-    /// The classes of all objects that are asked have the same implementation of the method.
+    /// The class of the object is one of those that the method was made for.
     #[inline]
     pub(super) unsafe fn says(&self, object: &Bound<'_, PyAny>) -> bool {
         let py = object.py();
-        let method = || object.getattr(self.name).map(|method| Builtin::new(&method));
-        let answer = match self.first.get_or_try_init(py, method) {
-            Ok(Builtin { form: Form::Python, .. }) => object.call_method0(self.name).ok(),
-            // SAFETY: the caller guarantees that the function takes this object.
-            Ok(method) => unsafe { method.call_for(py, object.as_ptr()) },
-            Err(_) => None,
+        let form = self.form.get_or_init(py, || self.form_for(object));
+        let answer = match form {
+            Form::Python => object.call_method0(self.name).ok(),
+            // SAFETY: the function is that of a method of the object's class.
+            form => unsafe { form.call(py, object.as_ptr()) },
         };
         answer.is_some_and(|answer| answer.is(PyBool::new(py, true)))
+    }
+
+    #[cold]
+    fn form_for(&self, object: &Bound<'_, PyAny>) -> Form {
+        let bound = self.descriptor.as_ref().and_then(|descriptor| {
+            let descriptor = descriptor.bind(object.py());
+            descriptor.call_method1("__get__", (object, object.get_type())).ok()
+        });
+        bound.map_or(Form::Python, |method| Form::of(&method))
     }
 }
 
@@ -144,7 +163,7 @@ impl Attribute {
         // SAFETY: the slot of a class is null or a function of the type that its name tells.
         let get = unsafe {
             let slot = ffi::PyType_GetSlot(descriptor.get_type_ptr(), ffi::Py_tp_descr_get);
-            std::mem::transmute::<*mut std::ffi::c_void, Option<ffi::descrgetfunc>>(slot)
+            transmute::<*mut std::ffi::c_void, Option<ffi::descrgetfunc>>(slot)
         };
         Ok(get.map(|get| Attribute { descriptor: descriptor.unbind(), get }))
     }

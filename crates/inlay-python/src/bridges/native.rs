@@ -82,18 +82,18 @@ impl Native {
         if !forward_ad.contains("_current_level")? {
             return Ok(None);
         }
+        let classes = [tensor.unbind(), parameter.unbind()];
         let library = Library::Torch(Torch {
             dispatch_modes: function("_len_torch_dispatch_stack")?,
             watchers: [function("_len_torch_function_stack")?, function("_is_tracing")?],
             forward_ad: forward_ad.unbind(),
             is_grad_enabled: function("is_grad_enabled")?,
-            is_neg: Method::new("is_neg"),
-            is_conj: Method::new("is_conj"),
+            is_neg: Method::of(&classes, py, "is_neg")?,
+            is_conj: Method::of(&classes, py, "is_conj")?,
             requires_grad,
             interpreter: c.getattr("_functorch")?.getattr("peek_interpreter_stack")?.unbind(),
             increment_version: c.getattr("_increment_version")?.unbind(),
         });
-        let classes = [tensor.unbind(), parameter.unbind()];
         Ok(Some(Native { table, classes, library }))
     }
 
@@ -107,13 +107,13 @@ impl Native {
         let Some(stop_gradient) = Attribute::of(&tensor, "stop_gradient")? else {
             return Ok(None);
         };
+        let classes = [tensor.unbind(), parameter.unbind()];
         let library = Library::Paddle(Paddle {
             global_var: framework.getattr("global_var")?.unbind(),
             has_grad: Builtin::new(&base.getattr("core")?.getattr("_has_grad")?),
-            is_dense: Method::new("is_dense"),
+            is_dense: Method::of(&classes, py, "is_dense")?,
             stop_gradient,
         });
-        let classes = [tensor.unbind(), parameter.unbind()];
         Ok(Some(Native { table, classes, library }))
     }
 
@@ -132,8 +132,9 @@ impl Native {
             }
             Library::Paddle(paddle) => paddle.is_dynamic(py),
         };
-        let may_write = target.is_none_or(|target| !native.requires_gradient(target));
-        (suits && may_write).then_some(native)
+        // A mode would see the question, so it comes last.
+        let suits = suits && target.is_none_or(|target| !native.requires_gradient(target));
+        suits.then_some(native)
     }
 
     /// Whether an object is of a class of the library itself. A class that is derived from it may
@@ -177,8 +178,7 @@ impl Native {
     #[inline]
     #[expect(unsafe_code, reason = "the class of the object is checked here")]
     fn says(&self, method: &Method, object: &Bound<'_, PyAny>) -> bool {
-        // SAFETY: the class is that of the library's tensors or that of its parameters, which
-        // inherits all methods in C.
+        // SAFETY: the class is one of those that the method was made for.
         self.takes(object) && unsafe { method.says(object) }
     }
 

@@ -85,8 +85,9 @@ impl Table {
     }
 
     /// Imports a tensor of the library. The result keeps the memory alive, also if the object is
-    /// given other memory (`set_`, an assignment to `data`). A change of the memory's size by
-    /// PyTorch's `untyped_storage().resize_` is not noticed.
+    /// given other memory (`set_`, an assignment to `data`). It does not keep memory that PyTorch
+    /// replaces inside of the storage (`resize_` to a larger size). A mode of PyTorch that refuses to
+    /// show the storage makes this import as `__dlpack__` does, without it.
     ///
     /// A refusal of the library becomes an error that names the operation and the argument.
     pub(crate) fn import(
@@ -157,9 +158,10 @@ impl Table {
         Ok((adopt(py, managed, keep)?, storage))
     }
 
-    /// Like [`Table::import`], but nothing is allocated, and the result keeps nothing alive. Returns `None` for a tensor that must be imported, because the
-    /// library refuses it. This runs no Python code and keeps the GIL. Bits that change what is read
-    /// are not looked at: [`Table::is_negated`] and [`Table::is_conjugated`] tell.
+    /// Like [`Table::import`], but nothing is allocated, and the result keeps nothing alive. Returns
+    /// `None` for a tensor that must be imported, because the library refuses it. This runs no Python
+    /// code and keeps the GIL. The caller asks before whether the elements are negated or conjugated
+    /// when they are read.
     ///
     /// # Safety
     /// The tensor has strided memory, unless the library looks for that itself (PyTorch).
@@ -180,8 +182,8 @@ impl Table {
         }
         let mut view = MaybeUninit::<DLTensor>::uninit();
         // SAFETY: as in `shared`. A function that returns 0 has filled in the struct. Its elements
-        // are valid until other code of the library runs, and the caller guarantees that none does
-        // while the tensor lives.
+        // are valid until other code of the library runs, and the caller guarantees that the tensor
+        // is not used after that.
         unsafe {
             match function(object.as_ptr().cast(), view.as_mut_ptr()) {
                 0 => view.assume_init_ref().lend(writable).ok(),
@@ -319,7 +321,7 @@ fn freed(object: &Bound<'_, PyAny>, subject: Subject) -> PyErr {
     let text = format!(
         "{subject} is a {kind} whose storage is smaller than its shape: it was resized or freed"
     );
-    Class::Value.error(object.py(), text)
+    Class::Type.error(object.py(), text)
 }
 
 #[cold]

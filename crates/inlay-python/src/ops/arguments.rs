@@ -54,9 +54,13 @@ impl<'a> Values<'a> {
         std::mem::forget(std::mem::replace(&mut self.slots[k], value));
     }
 
-    /// Removes a value, and with it all that is known of sizes.
+    /// Removes a value. A lent tensor is kept for the next call.
     pub(super) fn clear(&mut self, k: usize) {
-        self.slots[k] = Value::Absent;
+        if let Value::Tensor(Arg::Owned(tensor)) =
+            std::mem::replace(&mut self.slots[k], Value::Absent)
+        {
+            tensor.give_back();
+        }
     }
 
     #[inline(always)]
@@ -82,12 +86,8 @@ impl<'a> Values<'a> {
 
 impl Drop for Values<'_> {
     fn drop(&mut self) {
-        for &k in &self.owned {
-            if let Value::Tensor(Arg::Owned(tensor)) =
-                std::mem::replace(&mut self.slots[k], Value::Absent)
-            {
-                tensor.give_back();
-            }
+        for k in std::mem::take(&mut self.owned) {
+            self.clear(k);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::bridges::{Foreign, Native};
 use crate::convert::{Arg, Call, KEEP_GIL};
 use crate::dlpack::{Purpose, Subject};
 use crate::error::{Class, raise, type_name};
-use crate::numpy::is_array;
+use crate::numpy::{is_array, is_native};
 use crate::tensor::PyTensor;
 
 /// The library of an object, if it can be one of the three.
@@ -197,7 +197,10 @@ pub(super) fn tensors<'a, 'py>(
     let arguments = entry.operation.arguments;
     let is_foreign = |k: &usize| found.has(*k);
     // Whether the conversion of the other arguments may run Python code.
-    let simple = |k: &usize| objects[*k].as_deref().is_none_or(is_simple);
+    let simple = |k: &usize| {
+        let runs_none = |object| is_simple(object) && (!is_array(object) || is_native(object));
+        objects[*k].as_deref().is_none_or(runs_none)
+    };
     let all_simple = left.iter().all(|k| is_foreign(k) || simple(k));
     // Whether the GIL will be released for another argument.
     let releases = |(k, object): (usize, &Option<Borrowed<'_, 'py, PyAny>>)| {
@@ -265,7 +268,8 @@ pub(super) fn tensors<'a, 'py>(
     }
 }
 
-/// Whether the conversion of an argument runs no Python code.
+/// Whether an argument is of one of the most common classes. Its conversion runs no Python code, unless
+/// it is an array that is not native.
 fn is_simple(object: Object<'_, '_>) -> bool {
     object.is_exact_instance_of::<PyTensor>()
         || is_array(object)

@@ -71,10 +71,10 @@ pub(super) fn record<'py>(
         }
     }
     let output = result.meta();
-    let function = known(operation, objects, values.given()).map_err(failed)?;
     // What refers to borrowed memory ends here: the code that follows may run Python code, which may
     // give the objects other memory. A view becomes a copy, because the library would not know of it.
     let result = if result.is_foreign() { result.copy().map_err(failed)? } else { result };
+    let function = known(operation, objects, values.given()).map_err(failed)?;
     drop(values);
     let flags: SmallVec<[bool; 4]> = places().map(|k| wanted >> k & 1 == 1).collect();
     let pullback =

@@ -136,13 +136,12 @@ impl Plan {
         let takes = self.steps.iter().any(|step| step.feed.is_some())
             || self.fetches.iter().any(|fetch| fetch.feed.is_some());
         let donated = feed.iter().map(|tensor| {
-            if !takes {
-                return false;
-            }
             let array = tensor.array();
             // Memory that two feeds share must not be written: the other feed is still read.
-            let shared = feed.iter().filter(|other| array.overlaps(other.array())).count() > 1;
-            !shared && array.expect_target("run", "feed").is_ok()
+            let overlaps = |other: &&&Tensor| array.overlaps(other.array());
+            takes
+                && feed.iter().filter(overlaps).count() == 1
+                && array.expect_target("run", "feed").is_ok()
         });
         let donated = donated.collect();
         let late = Cow::Borrowed(&bound.sizes);

@@ -69,3 +69,44 @@ impl Tensor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lends two elements of a static array.
+    fn lend(dtype: DType) -> Tensor {
+        static ZEROS: [u64; 4] = [0; 4];
+        let layout = Layout::contiguous("test", &[2], dtype.size()).expect("small");
+        // SAFETY: the bytes are static, and are not written.
+        unsafe { Tensor::lend(NonNull::from(&ZEROS).cast(), 32, layout, dtype, false) }
+    }
+
+    #[test]
+    fn allocations_are_used_again() {
+        let first = lend(DType::F32);
+        let (address, buffer) = (first.address(), first.array().buffer.cpu().id());
+        first.array().buffer.cpu().versions().count_write(true);
+        first.give_back();
+        let second = lend(DType::C128);
+        assert_eq!((second.address(), second.array().buffer.cpu().id()), (address, buffer));
+        assert_eq!((second.dtype(), second.numel()), (DType::C128, 2));
+        assert_eq!(second.array().buffer.cpu().versions().recorded(), 0);
+    }
+
+    #[test]
+    fn a_tensor_with_a_weak_handle_is_not_used_again() {
+        let first = lend(DType::F32);
+        let weak = first.downgrade();
+        first.give_back();
+        assert!(!weak.is(&lend(DType::F32)));
+    }
+
+    #[test]
+    fn a_buffer_with_another_handle_is_not_used_again() {
+        let first = lend(DType::F32);
+        let other = first.array().buffer.clone();
+        first.give_back();
+        assert!(!lend(DType::F32).array().buffer.cpu().same_as(other.cpu()));
+    }
+}

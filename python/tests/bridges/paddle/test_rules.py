@@ -195,6 +195,21 @@ except TypeError as error:
     assert "tril: x is a DistTensor; pass the local part, x._local_value()" in done.stdout
 
 
+def test_the_first_tensor_of_a_process_is_freed() -> None:
+    code = """
+import gc, weakref
+import paddle, inlay
+x = paddle.ones([3])
+inlay.add(x, 1.0)
+seen = weakref.ref(x)
+del x
+gc.collect()
+print(seen() is None)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
 def test_an_uninitialized_tensor_is_an_empty_one() -> None:
     """Paddle shows it so."""
     assert paddle.Tensor().shape == [0]

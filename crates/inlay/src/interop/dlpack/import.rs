@@ -72,43 +72,6 @@ impl<F: Form> Managed<F> {
 }
 
 impl DLTensor {
-    /// Makes a tensor over the same memory, which belongs to `owner`. Fails for what
-    /// [`Managed::into_tensor`] refuses.
-    ///
-    /// ```
-    /// # use inlay::{DType, Tensor, interop::dlpack::{CPU, DLDevice, DLTensor}};
-    /// let (mut data, mut shape) = (Box::new([1.0f32, 2.0]), [2]);
-    /// let view = DLTensor {
-    ///     data: data.as_mut_ptr().cast(),
-    ///     device: DLDevice { device_type: CPU, device_id: 0 },
-    ///     ndim: 1,
-    ///     dtype: DType::F32.into(),
-    ///     shape: shape.as_mut_ptr(),
-    ///     strides: std::ptr::null_mut(),
-    ///     byte_offset: 0,
-    /// };
-    /// // SAFETY: the struct describes the two elements, which live as long as the box.
-    /// let x = unsafe { view.to_tensor(false, data) }?;
-    /// assert_eq!(x.to_vec::<f32>()?, [1.0, 2.0]);
-    /// # Ok::<(), inlay::Error>(())
-    /// ```
-    ///
-    /// # Safety
-    /// The struct follows the DLPack header. Its elements are valid for reads, and for writes if
-    /// `writable`, for as long as `owner` lives.
-    pub unsafe fn to_tensor(
-        &self,
-        writable: bool,
-        owner: impl Any + Send + Sync,
-    ) -> Result<Tensor> {
-        let Place { ptr, len, layout, dtype } = place_of(self)?;
-        // SAFETY: `place_of` computed the range from the lowest to the highest element. The caller
-        // guarantees these bytes while `owner` lives.
-        unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, owner) }
-    }
-}
-
-impl DLTensor {
     /// Makes a tensor over the same memory, which the caller keeps alive. Fails for what
     /// [`Managed::into_tensor`] refuses. [`Tensor::give_back`] makes the next one cheaper.
     ///
@@ -194,7 +157,7 @@ fn list<'a>(ptr: *const i64, rank: usize) -> Option<&'a [i64]> {
     if rank == 0 {
         return Some(&[]);
     }
-    // SAFETY: the DLPack header, which the maker of a `Managed` and the caller of `to_tensor`
+    // SAFETY: the DLPack header, which the maker of a `Managed` and the caller of `lend`
     // guarantee is followed, says that shape and strides have `ndim` entries if they are not null.
     (!ptr.is_null()).then(|| unsafe { std::slice::from_raw_parts(ptr, rank) })
 }
