@@ -14,6 +14,7 @@ use super::entry::Entry;
 use super::foreign::{self, Found, Way};
 use crate::bridges::Native;
 use crate::convert::{Arg, Call};
+use crate::tensor::PyTensor;
 use crate::{device, dtype};
 
 /// The largest number of arguments of an operation. `entry::register` checks it.
@@ -320,6 +321,22 @@ pub(super) fn tensor<'a, 'py>(
         (Kind::Mask, _) => call.mask(name, object),
         (Kind::Like | Kind::Operand, Some(dtype)) => call.values(name, object, dtype),
         _ => call.array(name, object),
+    }
+}
+
+/// Like [`tensor`], but the result shares no memory with the object. A graph may save it, and a write to
+/// the object must not change what was saved.
+pub(super) fn tensor_to_save<'py>(
+    call: &mut Call<'py>,
+    argument: &Argument,
+    object: Object<'_, 'py>,
+    like: Option<DType>,
+) -> PyResult<Tensor> {
+    match tensor(call, argument, object, like)? {
+        Arg::Owned(made) if !made.is_foreign() && !object.is_exact_instance_of::<PyTensor>() => {
+            Ok(made)
+        }
+        shared => shared.copy().map_err(|error| call.raise(&error)),
     }
 }
 

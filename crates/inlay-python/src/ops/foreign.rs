@@ -75,11 +75,7 @@ impl Found {
             None => None,
         };
         let mut call = Call::new(py, op);
-        let tensor = match arguments::tensor(&mut call, argument, object, like)? {
-            // A write to the user's tensor must not change what was saved.
-            Arg::Owned(tensor) if !object.is_exact_instance_of::<PyTensor>() => tensor,
-            tensor => tensor.copy().map_err(|error| raise(py, &error))?,
-        };
+        let tensor = arguments::tensor_to_save(&mut call, argument, object, like)?;
         self.library.give(py, op, tensor)
     }
 }

@@ -297,7 +297,7 @@ pub(super) fn stand_in(dtype: DType, shape: &[usize]) -> inlay::Result<Tensor> {
 }
 
 /// Converts a tensor argument that is a number, a list or an array, by the rules of the operation. A
-/// number takes the dtype `like`, if one is given.
+/// number takes the dtype `like`, if one is given. The result shares no memory with the argument.
 #[pyfunction]
 #[pyo3(signature = (name, argument, value, like=None))]
 fn _argument<'py>(
@@ -314,7 +314,7 @@ fn _argument<'py>(
     };
     let mut call = Call::new(py, operation.name);
     let like = dtype::parse_optional(operation.name, like)?;
-    Ok(PyTensor::new(arguments::tensor(&mut call, declared, value, like)?.into_owned()))
+    arguments::tensor_to_save(&mut call, declared, value, like).map(PyTensor::new)
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -206,6 +206,18 @@ def test_export() -> None:
     np.testing.assert_array_equal(exported.call(X, INDEX, U), jax_add(jnp.asarray(X), INDEX, U))
 
 
+@pytest.mark.parametrize("kind", [np.asarray, inlay.to_tensor])
+@pytest.mark.parametrize("size", [2, 100_000])
+def test_a_later_write_to_an_index_changes_no_gradient(kind: Any, size: int) -> None:
+    x, updates = jnp.zeros((size + 1, 2)), jnp.ones((size, 2))
+    weights = jnp.arange(2.0 * size + 2).reshape(size + 1, 2)
+    for function in (inlay.scatter, lambda x, i, u: inlay.index_put(x, (i,), u)):
+        index = kind(np.arange(size))
+        _, pull = jax.vjp(lambda u: function(x, index, u), updates)  # noqa: B023
+        index[0] = size
+        assert pull(weights)[0][0].tolist() == [0, 1]
+
+
 def test_a_donated_argument_is_written() -> None:
     x = jnp.ones((64, 64))
     index, u = jnp.asarray([1, 2]), jnp.zeros((2, 64))

@@ -153,6 +153,22 @@ def test_a_later_write_to_a_saved_tensor_of_inlay_changes_no_gradient() -> None:
     assert torch.autograd.grad(y.sum(), x)[0].tolist() == [[2.0] * 3] * 2
 
 
+@pytest.mark.parametrize("kind", [np.asarray, inlay.to_tensor])
+@pytest.mark.parametrize("way", ["plain", "in place", "list"])
+def test_a_later_write_to_an_index_changes_no_gradient(kind: Any, way: str) -> None:
+    index = kind(np.array([0, 2]))
+    x, updates = torch.zeros(4, 3, requires_grad=True), torch.ones(2, 3, requires_grad=True)
+    if way == "plain":
+        y = inlay.scatter(x, index, updates)
+    elif way == "in place":
+        y = inlay.scatter_(x * 1, index, updates)
+    else:
+        y = inlay.index_put(x, (index,), updates)
+    index[0] = 3
+    (got,) = torch.autograd.grad(y, updates, torch.arange(12.0).reshape(4, 3))
+    assert got.tolist() == [[0, 1, 2], [6, 7, 8]]
+
+
 def test_gradients_can_be_written() -> None:
     x = torch.rand(2, 3, requires_grad=True)
     (got,) = torch.autograd.grad(inlay.mean(x), x)
