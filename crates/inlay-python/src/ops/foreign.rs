@@ -231,7 +231,10 @@ pub(super) fn tensors<'a, 'py>(
             // SAFETY: a tensor that is not owning is used only until the call has run. Until then
             // the GIL is held, since all arguments are small, and no Python code runs: the classes
             // of the objects are those of the library, and the other arguments are simple.
-            let Some(tensor) = (unsafe { native.tensor(object, purpose, owning) }) else {
+            // A target is always imported, because only that looks for memory past the end of its
+            // storage.
+            let Some(tensor) = (unsafe { native.tensor(object, purpose, owning || is_target) })
+            else {
                 return Way::Long;
             };
             let differentiates = entry.operation.gradients.contains(&arguments[*k].name);

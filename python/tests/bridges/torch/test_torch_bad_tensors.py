@@ -79,6 +79,14 @@ def test_a_storage_that_is_too_short() -> None:
             call()
 
 
+def test_a_target_with_a_storage_that_is_too_short() -> None:
+    """Nothing is written past the end of a storage, however small."""
+    tensor = torch.ones(4, 3)
+    tensor.untyped_storage().resize_(4 * 3 * 3)
+    with pytest.raises(TypeError, match="storage is smaller than its shape"):
+        inlay.scatter_(tensor, INDEX, VALUES)
+
+
 def test_other_memory_during_a_call() -> None:
     """A call reads the memory that its argument had when it began, and the memory stays."""
     x, index = torch.full((5000,), 3.0), torch.arange(4_000_000) % 5000
