@@ -198,13 +198,13 @@ impl Table {
     /// Whether the elements of a tensor are the negated ones of its memory. PyTorch releases the GIL
     /// for this question.
     #[inline]
-    pub(crate) fn is_negated(&self, object: &Bound<'_, PyAny>) -> bool {
+    fn is_negated(&self, object: &Bound<'_, PyAny>) -> bool {
         self.is_lazy && says(object, intern!(object.py(), "is_neg"))
     }
 
     /// Whether the elements of a complex tensor are the conjugates of those in its memory. PyTorch
     /// releases the GIL for this question.
-    pub(crate) fn is_conjugated(&self, object: &Bound<'_, PyAny>) -> bool {
+    fn is_conjugated(&self, object: &Bound<'_, PyAny>) -> bool {
         self.is_lazy && says(object, intern!(object.py(), "is_conj"))
     }
 

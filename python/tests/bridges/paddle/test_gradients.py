@@ -11,6 +11,7 @@ import paddle
 import pytest
 from gradcheck import Draw, by_differences, gradients_of_gradients, random_like, value_of
 from gradient_cases import CASES, REAL_ONLY, Case
+from indexed_writes import WRITES
 
 import inlay
 
@@ -194,17 +195,12 @@ def test_gradients_have_the_dtype_of_the_input(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.asarray, inlay.to_tensor])
-@pytest.mark.parametrize("way", ["plain", "in place", "list"])
+@pytest.mark.parametrize("way", WRITES)
 def test_a_later_write_to_an_index_changes_no_gradient(kind: Any, way: str) -> None:
     index = kind(np.array([0, 2]))
     x, updates = paddle.zeros([4, 3]), paddle.ones([2, 3])
     x.stop_gradient = updates.stop_gradient = False
-    if way == "plain":
-        y = inlay.scatter(x, index, updates)
-    elif way == "in place":
-        y = inlay.scatter_(x * 1, index, updates)
-    else:
-        y = inlay.index_put(x, (index,), updates)
+    y = WRITES[way](x, index, updates)
     index[0] = 3
     (got,) = paddle.grad(y, [updates], [paddle.arange(12.0).reshape([4, 3])])
     assert got.tolist() == [[0, 1, 2], [6, 7, 8]]
