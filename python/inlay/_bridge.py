@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
 from inlay._inlay import Function, Tensor, _argument, _use_openmp, operations
@@ -106,3 +108,10 @@ def share_threads(library: str) -> bool:
     # The wheels have a runtime of their own, in their directory or beside it.
     runtimes.sort(key=lambda path: not path.startswith(home))
     return any(_use_openmp(path) for path in runtimes)
+
+
+def libtorch(torch: ModuleType) -> ctypes.CDLL:
+    """Return the C functions of LibTorch, which torch has loaded."""
+    directory = Path(torch.__file__ or "").resolve().parent / "lib"
+    names = {"win32": "torch_cpu.dll", "darwin": "libtorch_cpu.dylib"}
+    return ctypes.CDLL(str(directory / names.get(sys.platform, "libtorch_cpu.so")))

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::convert::Call;
-use crate::dlpack::{self, Purpose, Subject, Table};
+use crate::dlpack::{self, Purpose, Subject, Table, Watch};
 use crate::dtype;
 use crate::error::{Class, type_name};
 use crate::tensor::PyTensor;
@@ -95,7 +95,12 @@ fn from_dlpack(x: &Bound<'_, PyAny>) -> PyResult<PyTensor> {
     if let Ok(own) = x.cast::<PyTensor>() {
         return Ok(PyTensor::new(own.get().inner().clone()));
     }
-    let tensor = dlpack::import(x, Subject { op: "from_dlpack", arg: "x" }, Purpose::Read);
+    let tensor = dlpack::import(
+        x,
+        Subject { op: "from_dlpack", arg: "x" },
+        Purpose::Read,
+        &Watch::default(),
+    );
     tensor.map(PyTensor::new)
 }
 

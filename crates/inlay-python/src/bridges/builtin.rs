@@ -168,10 +168,9 @@ impl Attribute {
         Ok(get.map(|get| Attribute { descriptor: descriptor.unbind(), get }))
     }
 
-    /// Whether the attribute of an object is a certain one of `True` and `False`. An exception counts
-    /// as another value.
+    /// The attribute of an object. An exception counts as no value.
     #[inline]
-    pub(super) fn is(&self, object: &Bound<'_, PyAny>, expected: bool) -> bool {
+    pub(super) fn get<'py>(&self, object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
         let py = object.py();
         // SAFETY: the descriptor checks the class of the object. The GIL is held. The result is a new
         // reference, or null with an exception.
@@ -180,12 +179,15 @@ impl Attribute {
             let value = (self.get)(self.descriptor.as_ptr(), object.as_ptr(), class);
             Bound::from_owned_ptr_or_opt(py, value)
         };
-        match value {
-            Some(value) => value.is(PyBool::new(py, expected)),
-            None => {
-                drop(PyErr::take(py));
-                false
-            }
+        if value.is_none() {
+            drop(PyErr::take(py));
         }
+        value
+    }
+
+    /// Whether the attribute of an object is a certain one of `True` and `False`.
+    #[inline]
+    pub(super) fn is(&self, object: &Bound<'_, PyAny>, expected: bool) -> bool {
+        self.get(object).is_some_and(|value| value.is(PyBool::new(object.py(), expected)))
     }
 }

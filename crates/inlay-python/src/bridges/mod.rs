@@ -2,6 +2,7 @@
 //! its bridge, a Python module.
 
 mod builtin;
+mod libtorch;
 mod native;
 
 use std::cell::RefCell;
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
-use crate::dlpack::{self, Purpose, Subject, Table};
+use crate::dlpack::{self, Purpose, Subject, Table, Watch};
 use crate::error::raise;
 use crate::tensor::PyTensor;
 
@@ -83,16 +84,22 @@ impl Foreign {
         }
     }
 
-    /// Returns a tensor over the memory of an object of this library. Its gradient is not looked at.
-    pub(crate) fn read(self, subject: Subject, object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    /// Returns a tensor over the memory of an object of this library. Its gradient is not looked at. A
+    /// storage that may be resized is added to `watch`.
+    pub(crate) fn read(
+        self,
+        subject: Subject,
+        object: &Bound<'_, PyAny>,
+        watch: &Watch,
+    ) -> PyResult<Tensor> {
         match Table::of(object) {
-            Some(table) => table.import(object, subject, Purpose::Write),
+            Some(table) => table.import(object, subject, Purpose::Write, watch),
             // `__dlpack__` refuses a tensor that requires a gradient.
             None if self != Foreign::Jax => {
                 let plain = object.call_method0(intern!(object.py(), "detach"))?;
-                dlpack::import(&plain, subject, Purpose::Write)
+                dlpack::import(&plain, subject, Purpose::Write, watch)
             }
-            None => dlpack::import(object, subject, Purpose::Read),
+            None => dlpack::import(object, subject, Purpose::Read, watch),
         }
     }
 

@@ -11,8 +11,9 @@ use smallvec::SmallVec;
 
 use super::Foreign;
 use super::builtin::{Attribute, Builtin, Method};
+use super::libtorch::LibTorch;
 use crate::convert::KEEP_GIL;
-use crate::dlpack::{Purpose, Table};
+use crate::dlpack::{Purpose, Table, Watch};
 
 /// What tells whether a call may take the short way.
 pub(crate) struct Native {
@@ -28,6 +29,8 @@ enum Library {
 }
 
 struct Torch {
+    /// What tells about tensors without a reference to them. Older versions don't have all of it.
+    functions: Option<Box<LibTorch>>,
     /// The number of active modes that see what the dispatcher calls.
     dispatch_modes: Builtin,
     /// Functions that must return 0 or `False`: the number of other modes, and whether a function
@@ -82,8 +85,10 @@ impl Native {
         if !forward_ad.contains("_current_level")? {
             return Ok(None);
         }
+        let functions = LibTorch::load(&torch).ok().map(Box::new);
         let classes = [tensor.unbind(), parameter.unbind()];
         let library = Library::Torch(Torch {
+            functions,
             dispatch_modes: function("_len_torch_dispatch_stack")?,
             watchers: [function("_len_torch_function_stack")?, function("_is_tracing")?],
             forward_ad: forward_ad.unbind(),
@@ -164,13 +169,11 @@ impl Native {
         }
     }
 
-    /// Whether a tensor has strided memory.
-    #[inline]
-    fn is_dense(&self, object: &Bound<'_, PyAny>) -> bool {
+    /// Whether tensors can be borrowed. Otherwise all must be imported.
+    pub(crate) fn borrows(&self, py: Python<'_>) -> bool {
         match &self.library {
-            // PyTorch's functions return an error for others.
-            Library::Torch(_) => true,
-            Library::Paddle(paddle) => self.says(&paddle.is_dense, object),
+            Library::Torch(torch) => torch.functions.as_ref().is_some_and(|all| all.may_borrow(py)),
+            Library::Paddle(_) => true,
         }
     }
 
@@ -227,19 +230,22 @@ impl Native {
     /// is not `large` for another reason.
     ///
     /// # Safety
-    /// As for [`Table::borrow`], unless the call is large.
-    #[expect(unsafe_code, reason = "passes the duty of `borrow` on")]
+    /// As for [`Native::tensor`], unless the call is large.
+    #[expect(unsafe_code, reason = "passes the duty of `tensor` on")]
     pub(crate) unsafe fn plain(
         &self,
         objects: &[Bound<'_, PyAny>],
         large: bool,
+        watch: &Watch,
     ) -> Option<SmallVec<[Tensor; 4]>> {
+        let first = objects.first()?;
         if !objects.iter().all(|object| self.takes(object)) {
             return None;
         }
+        let large = large || !self.borrows(first.py());
         let read = |owning: bool| {
             // SAFETY: the caller guarantees it.
-            let one = |object| unsafe { self.tensor(object, Purpose::Read, owning) };
+            let one = |object| unsafe { self.tensor(object, Purpose::Read, owning, watch) };
             objects.iter().map(one).collect::<Option<SmallVec<[Tensor; 4]>>>()
         };
         // Questions to a tensor may release the GIL, so they come before the first is borrowed. Only
@@ -265,22 +271,33 @@ impl Native {
     }
 
     /// Returns a tensor over the memory of an object, or `None` if it is anything but plain elements
-    /// in memory.
+    /// in memory. A storage that may be resized is added to `watch`, if the tensor owns it.
     ///
     /// # Safety
-    /// If not `owning`: as for [`Table::borrow`].
+    /// If not `owning`: this library [borrows](Native::borrows), and was asked whether the tensor is
+    /// negated or conjugated. The result and all that share its memory are not used once the object
+    /// may be gone, the GIL was released or Python code ran, which may give the object other memory.
     #[expect(unsafe_code, reason = "passes the duty of `borrow` on")]
     pub(crate) unsafe fn tensor(
         &self,
         object: &Bound<'_, PyAny>,
         purpose: Purpose,
         owning: bool,
+        watch: &Watch,
     ) -> Option<Tensor> {
-        let tensor = match owning {
-            true => self.table.import_plain(object, purpose),
-            false if !self.is_dense(object) => None,
-            // SAFETY: the tensor has strided memory. The caller guarantees the rest.
-            false => unsafe { self.table.borrow(object, purpose) },
+        let tensor = match &self.library {
+            _ if owning => self.table.import_plain(object, purpose, watch),
+            _ if !self.takes(object) => None,
+            Library::Torch(torch) => {
+                let functions = torch.functions.as_ref()?;
+                // SAFETY: the class is one of torch's own. The caller guarantees the rest.
+                unsafe { functions.borrow(object, purpose) }
+            }
+            Library::Paddle(paddle) => match self.says(&paddle.is_dense, object) {
+                // SAFETY: the tensor has strided memory. The caller guarantees the rest.
+                true => unsafe { self.table.borrow(object, purpose) },
+                false => None,
+            },
         };
         // Wrappers without memory of their own have no address.
         tensor.filter(|tensor| tensor.numel() == 0 || !tensor.data_ptr().is_null())

@@ -14,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use inlay::{Device, Error, Tensor};
 use pyo3::prelude::*;
 
+use crate::dlpack::Watch;
 use crate::error::{Class, raise};
 use crate::gil::detached;
 use crate::numpy::{is_array, owned, share, view};
@@ -34,6 +35,8 @@ pub(crate) struct Call<'py> {
     on_gpu: bool,
     /// The user's name for the nodes that the call adds to a program.
     label: Option<String>,
+    /// Memory of arguments that another thread can free while the GIL is released.
+    watch: Watch,
 }
 
 /// An argument as a tensor. The tensor of a `Tensor` object is borrowed, because cloning it changes
@@ -43,7 +46,7 @@ pub(crate) type Arg<'a> = Cow<'a, Tensor>;
 impl<'py> Call<'py> {
     /// Begins a call of the operation `op`. Error messages start with this name.
     pub(crate) fn new(py: Python<'py>, op: &'static str) -> Self {
-        Call { py, op, any_tensor: false, on_gpu: false, label: None }
+        Call { py, op, any_tensor: false, on_gpu: false, label: None, watch: Watch::default() }
     }
 
     /// The token that proves that the GIL is held.
@@ -54,6 +57,11 @@ impl<'py> Call<'py> {
     /// The name of the operation.
     pub(crate) fn op(&self) -> &'static str {
         self.op
+    }
+
+    /// What the imports of arguments add their memory to.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     /// Sets the name of the nodes that the call adds to a program.
@@ -82,8 +90,8 @@ impl<'py> Call<'py> {
         share(object.cast_exact().ok()?).ok().map(Tensor::plain)
     }
 
-    /// Runs an operation on `size` elements. If it is large or on a GPU, the GIL is released. A
-    /// panic becomes a Python exception.
+    /// Runs an operation on `size` elements. If it is large or on a GPU, the GIL is released. Fails if
+    /// memory of an argument was freed meanwhile. A panic becomes a Python exception.
     pub(crate) fn run<T: Send>(
         &self,
         size: usize,
@@ -98,6 +106,10 @@ impl<'py> Call<'py> {
         };
         let waits = size > KEEP_GIL || self.on_gpu;
         let result = if waits { detached(self.py, work) } else { work() };
+        if waits {
+            // This comes before an error of the operation, which may be due to what was read.
+            self.watch.expect_unchanged(self.py, self.op)?;
+        }
         match result {
             Ok(result) => result.map_err(|error| self.raise(&error)),
             Err(_) => {

@@ -77,7 +77,7 @@ impl<'py> Call<'py> {
         self.expect_plain(arg, object)?;
         let array = match protocol {
             Protocol::DLPack => {
-                return dlpack::import(object, self.subject(arg), Purpose::Read);
+                return dlpack::import(object, self.subject(arg), Purpose::Read, self.watch());
             }
             Protocol::Buffer => PyMemoryView::from(object).and_then(|memory| asarray(&memory)),
             Protocol::Array => from_array_method(object),
@@ -99,7 +99,9 @@ impl<'py> Call<'py> {
     ) -> PyResult<Tensor> {
         self.expect_plain(arg, object)?;
         match protocol {
-            Protocol::DLPack => dlpack::import(object, self.subject(arg), Purpose::Write),
+            Protocol::DLPack => {
+                dlpack::import(object, self.subject(arg), Purpose::Write, self.watch())
+            }
             Protocol::Buffer => {
                 let array = PyMemoryView::from(object).and_then(|memory| asarray(&memory));
                 self.shared(arg, &array.map_err(|cause| self.wrap(arg, cause))?)
@@ -128,7 +130,7 @@ impl<'py> Call<'py> {
         if table.requires_gradient(object) {
             return Err(self.records_gradient(arg, object));
         }
-        table.import(object, self.subject(arg), purpose)
+        table.import(object, self.subject(arg), purpose, self.watch())
     }
 
     /// Fails for a tensor whose own library records a gradient, which would end here in silence, and

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use pyo3::{ffi, intern};
 
+use super::storage::{Storage, Watch};
 use super::{Purpose, Subject, adopt, capsule};
 use crate::error::{Class, raise, type_name, wrap};
 
@@ -86,8 +87,9 @@ impl Table {
 
     /// Imports a tensor of the library. The result keeps the memory alive, also if the object is
     /// given other memory (`set_`, an assignment to `data`). It does not keep memory that PyTorch
-    /// replaces inside of the storage (`resize_` to a larger size). A mode of PyTorch that refuses to
-    /// show the storage makes this import as `__dlpack__` does, without it.
+    /// replaces inside of the storage (`resize_` to a larger size), so the storage is added to
+    /// `watch`. A mode of PyTorch that refuses to show the storage makes this import as `__dlpack__`
+    /// does, without it.
     ///
     /// A refusal of the library becomes an error that names the operation and the argument.
     pub(crate) fn import(
@@ -95,11 +97,12 @@ impl Table {
         object: &Bound<'_, PyAny>,
         subject: Subject,
         purpose: Purpose,
+        watch: &Watch,
     ) -> PyResult<Tensor> {
         let cause = match self.shared(object, purpose) {
             Ok((tensor, storage)) => {
                 self.expect_resolved(object, subject, &tensor)?;
-                match storage.is_none_or(|storage| storage.holds(&tensor)) {
+                match watched(&tensor, storage, watch) {
                     true => return Ok(tensor),
                     false => return Err(freed(object, subject)),
                 }
@@ -120,10 +123,10 @@ impl Table {
         &self,
         object: &Bound<'_, PyAny>,
         purpose: Purpose,
+        watch: &Watch,
     ) -> Option<Tensor> {
         let (tensor, storage) = self.shared(object, purpose).ok()?;
-        let is_plain = storage.is_none_or(|storage| storage.holds(&tensor))
-            && self.is_resolved(object, tensor.dtype());
+        let is_plain = self.is_resolved(object, tensor.dtype()) && watched(&tensor, storage, watch);
         is_plain.then_some(tensor)
     }
 
@@ -160,11 +163,10 @@ impl Table {
 
     /// Like [`Table::import`], but nothing is allocated, and the result keeps nothing alive. Returns
     /// `None` for a tensor that must be imported, because the library refuses it. This runs no Python
-    /// code and keeps the GIL. The caller asks before whether the elements are negated or conjugated
-    /// when they are read.
+    /// code and keeps the GIL.
     ///
     /// # Safety
-    /// The tensor has strided memory, unless the library looks for that itself (PyTorch).
+    /// The tensor has strided memory, and its elements are those in memory.
     ///
     /// The result and all that share its memory are not used once the object may be gone, the GIL was
     /// released or Python code ran, which may give the object other memory. A call that releases the
@@ -273,32 +275,14 @@ impl Table {
     }
 }
 
-/// The memory of a tensor of PyTorch.
-struct Storage {
-    object: Py<PyAny>,
-    start: usize,
-    size: usize,
-}
-
-impl Storage {
-    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let py = object.py();
-        let storage = object.call_method0(intern!(py, "untyped_storage"))?;
-        let start = storage.call_method0(intern!(py, "data_ptr"))?.extract()?;
-        let size = storage.call_method0(intern!(py, "nbytes"))?.extract()?;
-        Ok(Storage { object: storage.unbind(), start, size })
+/// Whether the storage of a tensor, if it has one, holds its elements. It is then watched.
+fn watched(tensor: &Tensor, storage: Option<Storage>, watch: &Watch) -> bool {
+    let Some(storage) = storage else { return true };
+    let holds = storage.holds(tensor);
+    if holds {
+        watch.add(storage);
     }
-
-    /// Whether all elements of a tensor are in this memory.
-    fn holds(&self, tensor: &Tensor) -> bool {
-        let layout = tensor.layout();
-        let Some(used) = layout.extent(tensor.dtype().size()) else { return false };
-        // The address of the first element minus its place in the layout.
-        let start = (tensor.data_ptr() as usize).wrapping_sub(layout.offset());
-        let low = start.wrapping_add(used.start).checked_sub(self.start);
-        used.is_empty()
-            || low.and_then(|low| low.checked_add(used.len())).is_some_and(|end| end <= self.size)
-    }
+    holds
 }
 
 /// The exception that a function of a table has set.

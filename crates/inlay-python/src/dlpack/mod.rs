@@ -6,6 +6,7 @@ mod capsule;
 mod classes;
 pub(crate) mod exchange;
 mod own;
+mod storage;
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -19,6 +20,7 @@ use crate::error::{Class, raise};
 pub(crate) use capsule::{Request, export};
 pub(crate) use exchange::Table;
 pub(crate) use own::own_table;
+pub(crate) use storage::Watch;
 
 /// The CPU in DLPack: device type and device number.
 pub(crate) const CPU: (i32, i32) = (CPU_TYPE, 0);
@@ -45,15 +47,19 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Imports an object whose class has a table or `__dlpack__`, or a capsule.
+/// Imports an object whose class has a table or `__dlpack__`, or a capsule. A storage that may be
+/// resized is added to `watch`.
 pub(crate) fn import(
     object: &Bound<'_, PyAny>,
     subject: Subject,
     purpose: Purpose,
+    watch: &Watch,
 ) -> PyResult<Tensor> {
     match Table::of(object) {
         // `__dlpack__` refuses a tensor that requires a gradient. A table does not look.
-        Some(table) if !table.requires_gradient(object) => table.import(object, subject, purpose),
+        Some(table) if !table.requires_gradient(object) => {
+            table.import(object, subject, purpose, watch)
+        }
         _ => capsule::import(object, &subject.to_string(), purpose),
     }
 }

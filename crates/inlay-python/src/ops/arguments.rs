@@ -154,7 +154,7 @@ pub(super) fn convert<'a, 'py>(
     }
     entry.advise(call.py(), objects)?;
     let way = match native {
-        Some(native) => foreign::tensors(call.py(), native, entry, objects, &mut left, values),
+        Some(native) => foreign::tensors(call, native, entry, objects, &mut left, values),
         None => Way::Short,
     };
     if way == Way::Long {

@@ -67,14 +67,14 @@ impl Found {
         };
         let mut places = entry.operation.arguments.iter().enumerate();
         let first = places.find(|(k, argument)| self.has(*k) && typed(argument));
+        let mut call = Call::new(py, op);
         let like = match first.and_then(|(k, _)| objects[k].as_deref()) {
             Some(first) => {
                 let subject = Subject { op, arg: argument.name };
-                Some(self.library.read(subject, first)?.dtype())
+                Some(self.library.read(subject, first, call.watch())?.dtype())
             }
             None => None,
         };
-        let mut call = Call::new(py, op);
         let tensor = arguments::tensor_to_save(&mut call, argument, object, like)?;
         self.library.give(py, op, tensor)
     }
@@ -183,7 +183,7 @@ pub(super) fn native(
 /// Returns how the call goes on.
 #[expect(unsafe_code, reason = "borrows memory that only the GIL protects")]
 pub(super) fn tensors<'a, 'py>(
-    py: Python<'py>,
+    call: &Call<'py>,
     (native, found): (&Native, Found),
     entry: &Entry,
     objects: &'a Objects<'_, 'py>,
@@ -210,7 +210,8 @@ pub(super) fn tensors<'a, 'py>(
                 .is_ok_and(|own| own.get().inner().device() != Device::Cpu)
     };
     let mut wanted = 0;
-    let mut owning = !all_simple || objects.iter().enumerate().any(releases);
+    let mut owning =
+        !all_simple || !native.borrows(call.py()) || objects.iter().enumerate().any(releases);
     // Questions to a tensor may release the GIL, so all of them come before the first is borrowed.
     for k in left.iter().filter(|k| is_foreign(k)) {
         let index = matches!(arguments[*k].kind, ArgumentKind::Index | ArgumentKind::Mask);
@@ -226,17 +227,12 @@ pub(super) fn tensors<'a, 'py>(
         let mut is_complex = false;
         for k in left.iter().filter(|k| is_foreign(k)) {
             let Some(object) = objects[*k].as_deref() else { return Way::Long };
-            let is_target = entry.in_place && *k == 0;
-            let purpose = if is_target { Purpose::Write } else { Purpose::Read };
+            let purpose = if entry.in_place && *k == 0 { Purpose::Write } else { Purpose::Read };
             // SAFETY: a tensor that is not owning is used only until the call has run. Until then
             // the GIL is held, since all arguments are small, and no Python code runs: the classes
             // of the objects are those of the library, and the other arguments are simple.
-            // A target is always imported, because only that looks for memory past the end of its
-            // storage.
-            let Some(tensor) = (unsafe { native.tensor(object, purpose, owning || is_target) })
-            else {
-                return Way::Long;
-            };
+            let tensor = unsafe { native.tensor(object, purpose, owning, call.watch()) };
+            let Some(tensor) = tensor else { return Way::Long };
             let differentiates = entry.operation.gradients.contains(&arguments[*k].name);
             if differentiates && native.records(object, tensor.dtype()) {
                 wanted |= 1 << k;
@@ -254,7 +250,7 @@ pub(super) fn tensors<'a, 'py>(
             }
             continue;
         }
-        if wanted != 0 && !(may_record && native.may_record(py)) {
+        if wanted != 0 && !(may_record && native.may_record(call.py())) {
             return Way::Long;
         }
         if owning || values.size() <= KEEP_GIL {

@@ -171,9 +171,11 @@ impl PyFunction {
         py: Python<'py>,
         tensors: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (inputs, like) = self.inputs_of(py, tensors.try_iter()?)?;
+        let mut call = Call::new(py, self.0.operation().name);
+        let (inputs, like) = self.inputs_of(&mut call, tensors.try_iter()?)?;
+        let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().collect();
         let results = PyList::empty(py);
-        for result in self.run(py, &inputs)? {
+        for result in call.run(largest(&inputs), || self.0.call(&borrowed))? {
             results.append(self.give(py, like, result)?)?;
         }
         Ok(results)
@@ -181,10 +183,10 @@ impl PyFunction {
 
     /// Calls the in-place form of the operation, which writes into the first tensor.
     fn write<'py>(&self, py: Python<'py>, tensors: &Bound<'py, PyAny>) -> PyResult<()> {
-        let (inputs, _) = self.inputs_of(py, tensors.try_iter()?)?;
+        let mut call = Call::new(py, self.0.operation().name);
+        let (inputs, _) = self.inputs_of(&mut call, tensors.try_iter()?)?;
         let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().collect();
-        let size = borrowed.iter().map(|input| input.numel()).max().unwrap_or(0);
-        Call::new(py, self.0.operation().name).run(size, || self.0.write(&borrowed))
+        call.run(largest(&inputs), || self.0.write(&borrowed))
     }
 
     fn __repr__(&self) -> String {
@@ -214,35 +216,27 @@ type Inputs = (SmallVec<[Tensor; 6]>, Option<Foreign>);
 impl PyFunction {
     fn inputs_of<'py>(
         &self,
-        py: Python<'py>,
+        call: &mut Call<'py>,
         tensors: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
     ) -> PyResult<Inputs> {
-        let name = self.0.operation().name;
-        let mut call = Call::new(py, name);
+        let name = call.op();
         let mut inputs = SmallVec::new();
         let mut like = None;
         for object in tensors {
             let object = object?;
             let tensor = if let Some(foreign) = Foreign::of(&object)? {
                 like = like.or(Some(foreign));
-                foreign.read(Subject { op: name, arg: "tensor" }, &object)?
+                foreign.read(Subject { op: name, arg: "tensor" }, &object, call.watch())?
             } else if let Ok(pair) = object.cast_exact::<PyTuple>() {
                 let (dtype, shape) = pair.extract::<(Bound<'py, PyString>, Vec<usize>)>()?;
                 let dtype = dtype::parse(name, &dtype)?;
-                stand_in(dtype, &shape).map_err(|error| raise(py, &error))?
+                stand_in(dtype, &shape).map_err(|error| call.raise(&error))?
             } else {
                 call.array("tensor", &object)?.into_owned()
             };
             inputs.push(tensor);
         }
         Ok((inputs, like))
-    }
-
-    /// Calls the function, without the GIL if it is large.
-    fn run(&self, py: Python<'_>, inputs: &[Tensor]) -> PyResult<Vec<Tensor>> {
-        let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().collect();
-        let size = borrowed.iter().map(|input| input.numel()).max().unwrap_or(0);
-        Call::new(py, self.0.operation().name).run(size, || self.0.call(&borrowed))
     }
 
     /// A result as a tensor of a library, or as one of Inlay's.
@@ -257,6 +251,11 @@ impl PyFunction {
             None => Ok(Bound::new(py, PyTensor::new(result))?.into_any()),
         }
     }
+}
+
+/// The number of elements of the largest tensor.
+fn largest(tensors: &[Tensor]) -> usize {
+    tensors.iter().map(Tensor::numel).max().unwrap_or(0)
 }
 
 /// The function of a call of an operation with these arguments, in declared order.

@@ -124,12 +124,14 @@ fn call_plain<'py>(
         return Ok(None);
     };
     let Some(native) = Native::of(py, library) else { return Ok(None) };
+    let op = function.operation().name;
+    let call = Call::new(py, op);
     // SAFETY: borrowed tensors end before code of the library runs: results are fresh, or copied. The
     // GIL is held until then, because borrowed tensors are small.
-    let Some(inputs) = (unsafe { native.plain(objects, false) }) else { return Ok(None) };
-    let op = function.operation().name;
+    let inputs = unsafe { native.plain(objects, false, call.watch()) };
+    let Some(inputs) = inputs else { return Ok(None) };
     let size = inputs.iter().map(Tensor::numel).max().unwrap_or(0);
-    let results = Call::new(py, op).run(size, || {
+    let results = call.run(size, || {
         let results = function.call(&inputs.iter().collect::<SmallVec<[&Tensor; 8]>>())?;
         // The library knows nothing of views, and has been told that results are contiguous.
         let own = |result: Tensor| match result.is_foreign() || !result.is_contiguous() {

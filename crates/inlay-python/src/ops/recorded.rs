@@ -214,11 +214,11 @@ impl Recording {
         // A result may be large even if all that is read is small.
         let is_large =
             self.metas.iter().any(|meta| meta.numel().is_none_or(|size| size > KEEP_GIL));
+        let call = Call::new(py, op);
         // SAFETY: borrowed tensors are used only until the call has run. Until then the GIL is held,
         // since the call is not large, and no Python code runs.
-        let Some(read) = (unsafe { self.native.plain(&objects, is_large) }) else {
-            return Ok(None);
-        };
+        let read = unsafe { self.native.plain(&objects, is_large, call.watch()) };
+        let Some(read) = read else { return Ok(None) };
         let mut read = read.into_iter();
         let mut inputs = SmallVec::<[Tensor; 6]>::new();
         let mut places = SmallVec::<[Option<usize>; 6]>::new();
@@ -246,7 +246,7 @@ impl Recording {
         let read = inputs.iter().zip(&places).filter(|(_, place)| place.is_some());
         let is_large = is_large || read.map(|(input, _)| input.numel()).any(|size| size > KEEP_GIL);
         let size = if is_large { usize::MAX } else { 0 };
-        let results = Call::new(py, op).run(size, || {
+        let results = call.run(size, || {
             let inputs: SmallVec<[&Tensor; 6]> = inputs.iter().collect();
             self.pullback.call_shared(&inputs)
         })?;

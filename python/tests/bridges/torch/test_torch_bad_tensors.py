@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from typing import Any
 
 import numpy as np
@@ -63,50 +62,6 @@ def test_each_kind(kind: str, place: int, in_place: bool) -> None:
     assert torch.equal(VALUES, torch.ones(2, 3))
     if place == 2:
         assert torch.equal(given[0], torch.zeros(4, 3))
-
-
-def test_a_storage_that_is_too_short() -> None:
-    """A large tensor's storage is looked at before its elements are read or written."""
-    tensor = torch.ones(300, 300)
-    tensor.untyped_storage().resize_(4 * 300 * 299)
-    calls = (
-        lambda: inlay.scatter(tensor, INDEX, torch.ones(2, 300)),
-        lambda: inlay.scatter_(tensor, INDEX, torch.ones(2, 300)),
-        lambda: inlay.from_dlpack(tensor),
-    )
-    for call in calls:
-        with pytest.raises(TypeError, match="storage is smaller than its shape"):
-            call()
-
-
-def test_a_target_with_a_storage_that_is_too_short() -> None:
-    """Nothing is written past the end of a storage, however small."""
-    tensor = torch.ones(4, 3)
-    tensor.untyped_storage().resize_(4 * 3 * 3)
-    with pytest.raises(TypeError, match="storage is smaller than its shape"):
-        inlay.scatter_(tensor, INDEX, VALUES)
-
-
-def test_other_memory_during_a_call() -> None:
-    """A call reads the memory that its argument had when it began, and the memory stays."""
-    x, index = torch.full((5000,), 3.0), torch.arange(4_000_000) % 5000
-    ended = threading.Event()
-
-    def replace() -> None:
-        while not ended.is_set():
-            x.data = torch.full((5000,), 3.0)
-            # They take the memory that was freed, if it was.
-            for _ in range(64):
-                torch.full((5000,), 7.0)
-
-    thread = threading.Thread(target=replace)
-    thread.start()
-    try:
-        for _ in range(20):
-            assert bool((inlay.index_select(x, index) == 3).all())
-    finally:
-        ended.set()
-        thread.join()
 
 
 def test_other_devices() -> None:

@@ -104,6 +104,40 @@ impl DLTensor {
         // guarantees these bytes.
         Ok(unsafe { Tensor::lend(ptr, len, layout, dtype, writable) })
     }
+
+    /// Like [`DLTensor::lend`], but also fails if the elements are not within the `room` bytes that
+    /// follow the first one.
+    ///
+    /// ```
+    /// # use inlay::{DType, interop::dlpack::{CPU, DLDevice, DLTensor}};
+    /// let (mut data, mut shape) = ([1.0f32, 2.0], [3]);
+    /// let view = DLTensor {
+    ///     data: data.as_mut_ptr().cast(),
+    ///     device: DLDevice { device_type: CPU, device_id: 0 },
+    ///     ndim: 1,
+    ///     dtype: DType::F32.into(),
+    ///     shape: shape.as_mut_ptr(),
+    ///     strides: std::ptr::null_mut(),
+    ///     byte_offset: 0,
+    /// };
+    /// // SAFETY: the room is that of the two elements, which live longer than the tensor.
+    /// let error = unsafe { view.lend_within(8, false) }.unwrap_err();
+    /// assert_eq!(error.to_string(), "from_dlpack: the memory is 8 bytes, expected at least 12");
+    /// ```
+    ///
+    /// # Safety
+    /// As for [`DLTensor::lend`], but only those elements that are within the room need to be valid.
+    #[inline]
+    pub unsafe fn lend_within(&self, room: usize, writable: bool) -> Result<Tensor> {
+        let Place { ptr, len, layout, dtype } = place_of(self)?;
+        // The first element is not the lowest one if a stride is negative.
+        if len > room || layout.offset() != 0 {
+            let expected = format!("at least {len}");
+            return Err(refused("the memory", format!("{room} bytes"), &expected));
+        }
+        // SAFETY: as in `lend`. All elements are within the room.
+        Ok(unsafe { Tensor::lend(ptr, len, layout, dtype, writable) })
+    }
 }
 
 /// The elements of a [`DLTensor`] in memory.
