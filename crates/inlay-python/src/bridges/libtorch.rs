@@ -1,10 +1,11 @@
 //! Reads torch tensors through LibTorch's stable C interface. It tells more than DLPack does: the size
 //! of a tensor's storage, which may be smaller than the tensor needs. It also takes fewer
-//! instructions, because no reference to the tensor is made.
+//! instructions, because no reference to the tensor is made. (To make a result by `torch_from_blob`
+//! takes as many as through DLPack.)
 #![expect(unsafe_code, reason = "calls C functions by their addresses")]
 
 use std::ffi::c_void;
-use std::mem::{MaybeUninit, transmute};
+use std::mem::{MaybeUninit, transmute_copy};
 
 use inlay::interop::dlpack::{CPU, DLDevice, DLTensor};
 use inlay::{DType, Tensor};
@@ -44,16 +45,6 @@ pub(super) struct LibTorch {
 
 impl<T> Ask<T> {
     /// # Safety
-    /// The library has a function of this name, and the answer is of this type.
-    unsafe fn load(library: &Library<'_, '_>, name: &str) -> PyResult<Self> {
-        let address = library.address(name)?;
-        // SAFETY: the caller guarantees the type. All functions have the same form.
-        Ok(Ask(unsafe {
-            transmute::<*const c_void, unsafe extern "C" fn(Handle, *mut T) -> i32>(address)
-        }))
-    }
-
-    /// # Safety
     /// The handle is that of a live tensor.
     #[inline]
     unsafe fn about(&self, tensor: Handle) -> Option<T> {
@@ -67,11 +58,18 @@ impl<T> Ask<T> {
 struct Library<'a, 'py>(&'a Bound<'py, PyAny>);
 
 impl Library<'_, '_> {
-    fn address(&self, name: &str) -> PyResult<*const c_void> {
+    /// The C function of this name, as the pointer to a function `F`.
+    ///
+    /// # Safety
+    /// The library has the function with this type.
+    unsafe fn function<F: Copy>(&self, name: &str) -> PyResult<F> {
+        const { assert!(size_of::<F>() == size_of::<usize>()) };
         let ctypes = self.0.py().import("ctypes")?;
         let function = self.0.getattr(name)?;
         let pointer = ctypes.call_method1("cast", (function, ctypes.getattr("c_void_p")?))?;
-        Ok(pointer.getattr("value")?.extract::<usize>()? as *const c_void)
+        let address = pointer.getattr("value")?.extract::<usize>()?;
+        // SAFETY: the caller guarantees the type, and the address has its size.
+        Ok(unsafe { transmute_copy::<usize, F>(&address) })
     }
 
     /// The number that stands for a device, a layout or a dtype.
@@ -79,9 +77,8 @@ impl Library<'_, '_> {
     /// # Safety
     /// The library has a function of this name without arguments, which returns a number.
     unsafe fn number(&self, name: &str) -> PyResult<i32> {
-        let address = self.address(name)?;
         // SAFETY: the caller guarantees it.
-        Ok(unsafe { transmute::<*const c_void, unsafe extern "C" fn() -> i32>(address)() })
+        Ok(unsafe { self.function::<unsafe extern "C" fn() -> i32>(name)?() })
     }
 }
 
@@ -102,17 +99,17 @@ impl LibTorch {
                 }
             }
             Ok(LibTorch {
-                has_storage: Ask::load(&library, "torch_has_storage")?,
-                layout: Ask::load(&library, "aoti_torch_get_layout")?,
-                device: Ask::load(&library, "aoti_torch_get_device_type")?,
-                dtype: Ask::load(&library, "aoti_torch_get_dtype")?,
-                dim: Ask::load(&library, "aoti_torch_get_dim")?,
-                sizes: Ask::load(&library, "aoti_torch_get_sizes")?,
-                strides: Ask::load(&library, "aoti_torch_get_strides")?,
-                storage_size: Ask::load(&library, "aoti_torch_get_storage_size")?,
-                storage_offset: Ask::load(&library, "aoti_torch_get_storage_offset")?,
-                data_to_read: Ask::load(&library, "torch_get_const_data_ptr")?,
-                data_to_write: Ask::load(&library, "torch_get_mutable_data_ptr")?,
+                has_storage: Ask(library.function("torch_has_storage")?),
+                layout: Ask(library.function("aoti_torch_get_layout")?),
+                device: Ask(library.function("aoti_torch_get_device_type")?),
+                dtype: Ask(library.function("aoti_torch_get_dtype")?),
+                dim: Ask(library.function("aoti_torch_get_dim")?),
+                sizes: Ask(library.function("aoti_torch_get_sizes")?),
+                strides: Ask(library.function("aoti_torch_get_strides")?),
+                storage_size: Ask(library.function("aoti_torch_get_storage_size")?),
+                storage_offset: Ask(library.function("aoti_torch_get_storage_offset")?),
+                data_to_read: Ask(library.function("torch_get_const_data_ptr")?),
+                data_to_write: Ask(library.function("torch_get_mutable_data_ptr")?),
                 strided: library.number("aoti_torch_layout_strided")?,
                 cpu: library.number("aoti_torch_device_type_cpu")?,
                 dtypes,
