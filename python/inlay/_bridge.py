@@ -111,7 +111,6 @@ def share_threads(library: str) -> bool:
 
 
 def libtorch(torch: ModuleType) -> ctypes.CDLL:
-    """Return the C functions of LibTorch, which torch has loaded."""
-    directory = Path(torch.__file__ or "").resolve().parent / "lib"
-    names = {"win32": "torch_cpu.dll", "darwin": "libtorch_cpu.dylib"}
-    return ctypes.CDLL(str(directory / names.get(sys.platform, "libtorch_cpu.so")))
+    """Return the library with the C functions of LibTorch, which torch has loaded."""
+    # A function of a library that this one depends on is found, too.
+    return ctypes.CDLL(torch._C.__file__)

@@ -27,3 +27,7 @@ class InlayMemoryError(InlayError, MemoryError):
 
 class InlayBufferError(InlayError, BufferError):
     """Memory can't be shared in the requested way."""
+
+
+class InlayReplacedError(InlayRuntimeError):
+    """The memory of a torch tensor was replaced while a call used the tensor."""

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// The classes of `inlay.errors`. Each is named after the built-in exception that it is derived
-/// from.
+/// The classes of `inlay.errors`. Each but the last is named after the built-in exception that it is
+/// derived from.
 #[derive(Clone, Copy)]
 pub(crate) enum Class {
     Type,
@@ -22,19 +22,21 @@ pub(crate) enum Class {
     Runtime,
     Memory,
     Buffer,
+    Replaced,
 }
 
 /// The Python classes, in the order of [`Class`].
 static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
 
 impl Class {
-    const NAMES: [&'static str; 6] = [
+    const NAMES: [&'static str; 7] = [
         "InlayTypeError",
         "InlayValueError",
         "InlayIndexError",
         "InlayRuntimeError",
         "InlayMemoryError",
         "InlayBufferError",
+        "InlayReplacedError",
     ];
 
     fn object<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyType>> {

@@ -72,8 +72,8 @@ def call(name: str, in_place: bool, objects: Sequence[Any]) -> Any:
             return _dispatched(operation, in_place, given, tensors)
         run = _write if in_place else _compute
         return run(function, operation, tensors)
-    except Exception:
-        explain(public, relevant)
+    except Exception as error:
+        explain(public, relevant, error)
         raise
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from inlay.errors import InlayReplacedError
+
 from ._dtypes import NAMES
 
 _C = torch._C
@@ -80,8 +82,14 @@ def _check_view(operation: str, name: str, target: Any) -> None:
             )
 
 
-def explain(operation: str, tensors: Iterable[Any]) -> None:
-    """Raises the error that says why one of these tensors can't be read; nothing if all can."""
+def explain(operation: str, tensors: Iterable[Any], error: Exception) -> None:
+    """Raises the error that says why one of these tensors can't be read; nothing if all can.
+
+    `error` is what was raised instead.
+    """
+    if isinstance(error, InlayReplacedError):
+        # It says more. The storage may be too small by now.
+        return
     for tensor in tensors:
         if isinstance(tensor, torch.Tensor):
             problem = _problem(tensor)
@@ -107,6 +115,8 @@ def _problem(tensor: Any) -> str | None:
     if tensor.dtype not in NAMES:
         return f"tensors of {tensor.dtype} are not supported; convert it, e.g. `.to(torch.float32)`"
     if _C._functorch.is_functorch_wrapped_tensor(tensor):
+        if _C._functorch.peek_interpreter_stack() is not None:
+            return _problem(_C._functorch.get_unwrapped(tensor))
         return (
             "the tensor belongs to a transform of torch.func that is not active here; return it "
             "from the transformed function instead of keeping it"

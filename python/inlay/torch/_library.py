@@ -57,8 +57,8 @@ def _explained(name: str, run: Callable[[], Any], inputs: Sequence[Any]) -> Any:
     """Runs a kernel. An error says what is wrong with an input that can't be read."""
     try:
         return run()
-    except Exception:
-        explain(name, inputs)
+    except Exception as error:
+        explain(name, inputs, error)
         raise
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inlay._inlay import Tensor, from_dlpack
+from inlay._inlay import Tensor, _library, from_dlpack
 from inlay.errors import InlayTypeError
 
 __all__ = ["bring_in", "is_array_like", "type_name"]
@@ -54,7 +54,8 @@ def _to_numpy(value: Any) -> npt.NDArray[Any]:
         try:
             array = from_dlpack(value).numpy()
         except Exception:
-            if not any(hasattr(cls, name) for name in _TO_NUMPY):
+            # The libraries with a bridge say what is wrong. NumPy might read it all the same.
+            if _library(value) or not any(hasattr(cls, name) for name in _TO_NUMPY):
                 raise
         else:
             return array

@@ -168,9 +168,10 @@ impl Attribute {
         Ok(get.map(|get| Attribute { descriptor: descriptor.unbind(), get }))
     }
 
-    /// The attribute of an object. An exception counts as no value.
+    /// Whether the attribute of an object is a certain one of `True` and `False`. An exception counts
+    /// as another value.
     #[inline]
-    pub(super) fn get<'py>(&self, object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    pub(super) fn is(&self, object: &Bound<'_, PyAny>, expected: bool) -> bool {
         let py = object.py();
         // SAFETY: the descriptor checks the class of the object. The GIL is held. The result is a new
         // reference, or null with an exception.
@@ -179,15 +180,12 @@ impl Attribute {
             let value = (self.get)(self.descriptor.as_ptr(), object.as_ptr(), class);
             Bound::from_owned_ptr_or_opt(py, value)
         };
-        if value.is_none() {
-            drop(PyErr::take(py));
+        match value {
+            Some(value) => value.is(PyBool::new(py, expected)),
+            None => {
+                drop(PyErr::take(py));
+                false
+            }
         }
-        value
-    }
-
-    /// Whether the attribute of an object is a certain one of `True` and `False`.
-    #[inline]
-    pub(super) fn is(&self, object: &Bound<'_, PyAny>, expected: bool) -> bool {
-        self.get(object).is_some_and(|value| value.is(PyBool::new(object.py(), expected)))
     }
 }

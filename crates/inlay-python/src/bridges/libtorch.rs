@@ -22,7 +22,6 @@ struct Ask<T>(unsafe extern "C" fn(Handle, *mut T) -> i32);
 
 /// The C functions that are asked about a tensor.
 pub(super) struct LibTorch {
-    has_storage: Ask<bool>,
     layout: Ask<i32>,
     device: Ask<i32>,
     dtype: Ask<i32>,
@@ -83,7 +82,7 @@ impl Library<'_, '_> {
 }
 
 impl LibTorch {
-    /// Finds the functions. Fails if the library has not all of them: PyTorch before 2.14.
+    /// Finds the functions. Fails if the library has not all of them.
     pub(super) fn load(torch: &Bound<'_, PyModule>) -> PyResult<Self> {
         let bridge = torch.py().import("inlay._bridge")?;
         let library = bridge.call_method1("libtorch", (torch,))?;
@@ -99,7 +98,6 @@ impl LibTorch {
                 }
             }
             Ok(LibTorch {
-                has_storage: Ask(library.function("torch_has_storage")?),
                 layout: Ask(library.function("aoti_torch_get_layout")?),
                 device: Ask(library.function("aoti_torch_get_device_type")?),
                 dtype: Ask(library.function("aoti_torch_get_dtype")?),
@@ -177,12 +175,12 @@ impl LibTorch {
     unsafe fn ask(&self, tensor: Handle, purpose: Purpose) -> Option<(DLTensor, usize)> {
         // SAFETY: the caller guarantees the handle.
         unsafe {
-            if !self.has_storage.about(tensor)?
-                || self.layout.about(tensor)? != self.strided
-                || self.device.about(tensor)? != self.cpu
+            if self.layout.about(tensor)? != self.strided || self.device.about(tensor)? != self.cpu
             {
                 return None;
             }
+            // A wrapper of another tensor has none, and no data.
+            let storage_size = self.storage_size.about(tensor)?;
             let number = usize::try_from(self.dtype.about(tensor)?).ok()?;
             let dtype = (*self.dtypes.get(number)?)?;
             let data = match purpose {
@@ -190,7 +188,7 @@ impl LibTorch {
                 Purpose::Write => &self.data_to_write,
             };
             let before = self.storage_offset.about(tensor)?.checked_mul(dtype.size() as i64)?;
-            let room = self.storage_size.about(tensor)?.checked_sub(before)?;
+            let room = storage_size.checked_sub(before)?;
             let view = DLTensor {
                 data: data.about(tensor)?,
                 device: DLDevice { device_type: CPU, device_id: 0 },

@@ -256,6 +256,7 @@ impl Native {
         let mut found = read(large)?;
         if found.iter().any(|tensor| tensor.dtype().kind() == Kind::Complex) {
             found.into_iter().for_each(Tensor::give_back);
+            watch.clear();
             if objects.iter().any(|object| self.is_conjugated(object)) {
                 return None;
             }
@@ -271,7 +272,7 @@ impl Native {
     }
 
     /// Returns a tensor over the memory of an object, or `None` if it is anything but plain elements
-    /// in memory. A storage that may be resized is added to `watch`, if the tensor owns it.
+    /// in memory. If `owning`, a storage that may be resized is added to `watch`.
     ///
     /// # Safety
     /// If not `owning`: this library [borrows](Native::borrows), and was asked whether the tensor is

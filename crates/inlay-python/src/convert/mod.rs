@@ -35,7 +35,7 @@ pub(crate) struct Call<'py> {
     on_gpu: bool,
     /// The user's name for the nodes that the call adds to a program.
     label: Option<String>,
-    /// Memory of arguments that another thread can free while the GIL is released.
+    /// Memory of arguments that other code can replace.
     watch: Watch,
 }
 
@@ -91,7 +91,7 @@ impl<'py> Call<'py> {
     }
 
     /// Runs an operation on `size` elements. If it is large or on a GPU, the GIL is released. Fails if
-    /// memory of an argument was freed meanwhile. A panic becomes a Python exception.
+    /// the memory of an argument was replaced meanwhile. A panic becomes a Python exception.
     pub(crate) fn run<T: Send>(
         &self,
         size: usize,
@@ -105,10 +105,11 @@ impl<'py> Call<'py> {
             }))
         };
         let waits = size > KEEP_GIL || self.on_gpu;
+        self.watch.before(self.py, self.op)?;
         let result = if waits { detached(self.py, work) } else { work() };
         if waits {
             // This comes before an error of the operation, which may be due to what was read.
-            self.watch.expect_unchanged(self.py, self.op)?;
+            self.watch.after(self.py, self.op)?;
         }
         match result {
             Ok(result) => result.map_err(|error| self.raise(&error)),

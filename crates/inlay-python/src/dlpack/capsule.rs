@@ -14,6 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern};
 
+use super::exchange::watched;
+use super::storage::{Storage, Watch, too_small};
 use super::{CPU, Purpose, adopt};
 use crate::error::{Class, type_name, wrap};
 use crate::gil::detached;
@@ -119,15 +121,16 @@ unsafe fn pointer<F>(capsule: *mut ffi::PyObject, name: &CStr) -> Option<NonNull
 }
 
 /// Imports an object that has `__dlpack__`, or a capsule. Error messages start with `subject`, the
-/// operation and the argument.
+/// operation and the argument. A storage that may be resized is added to `watch`.
 pub(super) fn import(
     object: &Bound<'_, PyAny>,
     subject: &str,
     purpose: Purpose,
+    watch: &Watch,
 ) -> PyResult<Tensor> {
     let py = object.py();
     if object.is_instance_of::<PyCapsule>() {
-        return take(object, subject);
+        return take(object, subject, None);
     }
     let class = object.get_type();
     if !class.hasattr(intern!(py, "__dlpack__")).unwrap_or(false) {
@@ -135,6 +138,11 @@ pub(super) fn import(
         return Err(Class::Type.error(py, text));
     }
     expect_cpu(object, subject)?;
+    let has_storage = class.hasattr(intern!(py, "untyped_storage")).unwrap_or(false);
+    let storage = if has_storage { Storage::of(object) } else { None };
+    if storage.as_ref().is_some_and(|storage| storage.is_freed(object)) {
+        return Err(too_small(object, subject));
+    }
     let options = PyDict::new(py);
     options.set_item(intern!(py, "max_version"), (1, 0))?;
     if purpose == Purpose::Write {
@@ -160,7 +168,11 @@ pub(super) fn import(
         );
         return Err(Class::Buffer.error(py, text));
     }
-    take(&capsule, subject)
+    let tensor = take(&capsule, subject, storage.as_ref().map(|storage| storage.object(py)))?;
+    match watched(&tensor, storage, watch) {
+        true => Ok(tensor),
+        false => Err(too_small(object, subject)),
+    }
 }
 
 /// Fails for memory on another device, with a message that names the device.
@@ -183,11 +195,11 @@ fn expect_cpu(object: &Bound<'_, PyAny>, subject: &str) -> PyResult<()> {
     Err(Class::Buffer.error(py, text))
 }
 
-/// Takes the tensor of a capsule of either struct.
-fn take(capsule: &Bound<'_, PyAny>, subject: &str) -> PyResult<Tensor> {
-    let found = match take_form::<DLManagedTensorVersioned>(capsule) {
-        None => take_form::<DLManagedTensor>(capsule),
-        found => found,
+/// Takes the tensor of a capsule of either struct. It keeps another object alive too.
+fn take(capsule: &Bound<'_, PyAny>, subject: &str, keep: Option<Py<PyAny>>) -> PyResult<Tensor> {
+    let found = match is_fresh::<DLManagedTensorVersioned>(capsule) {
+        true => take_form::<DLManagedTensorVersioned>(capsule, keep),
+        false => take_form::<DLManagedTensor>(capsule, keep),
     };
     found.unwrap_or_else(|| {
         let text =
@@ -198,7 +210,10 @@ fn take(capsule: &Bound<'_, PyAny>, subject: &str) -> PyResult<Tensor> {
 
 /// Takes the tensor of a capsule of the struct `F`, or returns `None` if the capsule has another
 /// name.
-fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>> {
+fn take_form<F: Capsule>(
+    capsule: &Bound<'_, PyAny>,
+    keep: Option<Py<PyAny>>,
+) -> Option<PyResult<Tensor>> {
     let py = capsule.py();
     if !is_fresh::<F>(capsule) {
         return None;
@@ -212,7 +227,7 @@ fn take_form<F: Capsule>(capsule: &Bound<'_, PyAny>) -> Option<PyResult<Tensor>>
         }
         Managed::from_raw(managed)
     };
-    Some(adopt(py, managed, None))
+    Some(adopt(py, managed, keep))
 }
 
 /// Whether an object is a capsule with a tensor of the struct `F` that was not taken yet.

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyString};
 use pyo3::{ffi, intern};
 
-use super::storage::{Storage, Watch};
+use super::storage::{Storage, Watch, too_small};
 use super::{Purpose, Subject, adopt, capsule};
 use crate::error::{Class, raise, type_name, wrap};
 
@@ -104,7 +104,7 @@ impl Table {
                 self.expect_resolved(object, subject, &tensor)?;
                 match watched(&tensor, storage, watch) {
                     true => return Ok(tensor),
-                    false => return Err(freed(object, subject)),
+                    false => return Err(too_small(object, subject)),
                 }
             }
             Err(cause) => cause,
@@ -112,7 +112,7 @@ impl Table {
         let subject = subject.to_string();
         match object.get_type().hasattr(intern!(object.py(), "__dlpack__")) {
             // It asks more than the table does, and so has the better message.
-            Ok(true) => capsule::import(object, &subject, purpose),
+            Ok(true) => capsule::import(object, &subject, purpose, watch),
             _ => Err(wrap(object.py(), &subject, cause)),
         }
     }
@@ -142,7 +142,7 @@ impl Table {
             _ => return Err(PyTypeError::new_err("the tensor has no strided memory")),
         };
         let storage = match self.has_storage {
-            true => Some(Storage::of(object)?),
+            true => Some(Storage::of(object).ok_or_else(hidden)?),
             false => None,
         };
         let mut managed = ptr::null_mut();
@@ -157,7 +157,7 @@ impl Table {
         if purpose == Purpose::Write && managed.is_copied() {
             return Err(PyBufferError::new_err("the library exports only a copy of the tensor"));
         }
-        let keep = storage.as_ref().map(|storage| storage.object.clone_ref(py));
+        let keep = storage.as_ref().map(|storage| storage.object(py));
         Ok((adopt(py, managed, keep)?, storage))
     }
 
@@ -276,7 +276,7 @@ impl Table {
 }
 
 /// Whether the storage of a tensor, if it has one, holds its elements. It is then watched.
-fn watched(tensor: &Tensor, storage: Option<Storage>, watch: &Watch) -> bool {
+pub(super) fn watched(tensor: &Tensor, storage: Option<Storage>, watch: &Watch) -> bool {
     let Some(storage) = storage else { return true };
     let holds = storage.holds(tensor);
     if holds {
@@ -299,13 +299,10 @@ fn says(object: &Bound<'_, PyAny>, method: &Bound<'_, PyString>) -> bool {
     answer.is_ok_and(|answer| answer.is(PyBool::new(object.py(), true)))
 }
 
+/// The cause of an import without the storage, which a mode does not show.
 #[cold]
-fn freed(object: &Bound<'_, PyAny>, subject: Subject) -> PyErr {
-    let kind = type_name(object);
-    let text = format!(
-        "{subject} is a {kind} whose storage is smaller than its shape: it was resized or freed"
-    );
-    Class::Type.error(object.py(), text)
+fn hidden() -> PyErr {
+    PyTypeError::new_err("the tensor does not show its storage")
 }
 
 #[cold]

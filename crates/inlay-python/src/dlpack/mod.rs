@@ -60,7 +60,7 @@ pub(crate) fn import(
         Some(table) if !table.requires_gradient(object) => {
             table.import(object, subject, purpose, watch)
         }
-        _ => capsule::import(object, &subject.to_string(), purpose),
+        _ => capsule::import(object, &subject.to_string(), purpose, watch),
     }
 }
 

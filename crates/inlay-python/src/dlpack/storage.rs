@@ -1,26 +1,39 @@
-//! The storages of torch tensors: objects of their own, whose memory other threads may replace.
+//! The storages of torch tensors: objects of their own, whose memory can be replaced at any time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::fmt::Display;
 
 use inlay::Tensor;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
-use crate::error::Class;
+use crate::error::{Class, type_name};
 
 /// The memory of a tensor of PyTorch.
 pub(super) struct Storage {
-    pub(super) object: Py<PyAny>,
+    object: Py<PyAny>,
     start: usize,
     size: usize,
 }
 
 impl Storage {
-    pub(super) fn of(tensor: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let storage = tensor.call_method0(intern!(tensor.py(), "untyped_storage"))?;
-        let (start, size) = place(&storage)?;
-        Ok(Storage { object: storage.unbind(), start, size })
+    /// The storage of a tensor, or `None` for an object that has none or does not show it.
+    pub(super) fn of(tensor: &Bound<'_, PyAny>) -> Option<Self> {
+        let storage = tensor.call_method0(intern!(tensor.py(), "untyped_storage")).ok()?;
+        let (start, size) = place(&storage).ok()?;
+        Some(Storage { object: storage.unbind(), start, size })
+    }
+
+    /// The object, which keeps the memory alive unless it is replaced.
+    pub(super) fn object(&self, py: Python<'_>) -> Py<PyAny> {
+        self.object.clone_ref(py)
+    }
+
+    /// Whether all memory of the tensor was freed.
+    pub(super) fn is_freed(&self, tensor: &Bound<'_, PyAny>) -> bool {
+        let elements = || tensor.call_method0(intern!(tensor.py(), "numel"))?.extract::<usize>();
+        self.size == 0 && elements().is_ok_and(|elements| elements > 0)
     }
 
     /// Whether all elements of a tensor are in this memory.
@@ -40,7 +53,8 @@ impl Storage {
     }
 }
 
-/// The address and the size of a storage.
+/// The address and the size of a storage. If the memory is shared until it is written, torch makes a
+/// copy of it for this question.
 fn place(storage: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
     let py = storage.py();
     let start = storage.call_method0(intern!(py, "data_ptr"))?.extract()?;
@@ -48,25 +62,69 @@ fn place(storage: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
     Ok((start, size))
 }
 
-/// The storages that a call uses. While the GIL is released, another thread may resize one of them,
-/// which frees its memory. Nothing can prevent that, but the call can tell it afterwards.
+/// The error for a tensor whose storage does not hold its elements.
+#[cold]
+pub(super) fn too_small(tensor: &Bound<'_, PyAny>, subject: impl Display) -> PyErr {
+    let kind = type_name(tensor);
+    let text = format!(
+        "{subject} is a {kind} whose storage is smaller than its shape: it was resized or freed"
+    );
+    Class::Type.error(tensor.py(), text)
+}
+
+/// The storages that a call uses. `resize_` and `share_memory_` replace the memory of a storage and
+/// free the old one. Other threads can call them while the GIL is released, and so can Python code
+/// that the conversion of an argument runs. A storage could refuse that only for the rest of its
+/// life, as after `Tensor.numpy()`. So a call compares its storages when it begins, and when it has
+/// run without the GIL.
 #[derive(Default)]
-pub(crate) struct Watch(RefCell<Vec<Storage>>);
+pub(crate) struct Watch {
+    storages: RefCell<Vec<Storage>>,
+    was_replaced: Cell<bool>,
+}
 
 impl Watch {
     pub(super) fn add(&self, storage: Storage) {
-        self.0.borrow_mut().push(storage);
+        self.storages.borrow_mut().push(storage);
     }
 
-    /// Fails if the memory of a storage is not the one that it had when the call began.
-    pub(crate) fn expect_unchanged(&self, py: Python<'_>, op: &'static str) -> PyResult<()> {
-        if self.0.borrow().iter().all(|storage| storage.is_unchanged(py)) {
+    /// Forgets the storages, because the tensors over them are not used.
+    pub(crate) fn clear(&self) {
+        self.storages.borrow_mut().clear();
+    }
+
+    fn is_unchanged(&self, py: Python<'_>) -> bool {
+        self.storages.borrow().iter().all(|storage| storage.is_unchanged(py))
+    }
+
+    /// Fails if a storage was replaced since it was added. Nothing was read or written.
+    pub(crate) fn before(&self, py: Python<'_>, op: &'static str) -> PyResult<()> {
+        if self.is_unchanged(py) {
             return Ok(());
         }
         let text = format!(
-            "{op}: another thread resized a tensor during the call, which freed the memory that the \
-             call used: its result is dropped, and what it wrote in place may be lost"
+            "{op}: the memory of a tensor was replaced (by resize_, share_memory_ or the like) while \
+             other arguments were converted"
         );
-        Err(Class::Runtime.error(py, text))
+        Err(Class::Replaced.error(py, text))
+    }
+
+    /// Fails if a storage was replaced while the GIL was released.
+    pub(crate) fn after(&self, py: Python<'_>, op: &'static str) -> PyResult<()> {
+        if self.is_unchanged(py) {
+            return Ok(());
+        }
+        self.was_replaced.set(true);
+        let text = format!(
+            "{op}: another thread replaced the memory of a tensor (by resize_, share_memory_ or the \
+             like) during the call: the result is dropped, and what the call wrote in place may be \
+             lost"
+        );
+        Err(Class::Replaced.error(py, text))
+    }
+
+    /// Whether a storage was replaced during the call, which may have written.
+    pub(crate) fn was_replaced(&self) -> bool {
+        self.was_replaced.get()
     }
 }

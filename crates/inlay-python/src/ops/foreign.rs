@@ -244,6 +244,7 @@ pub(super) fn tensors<'a, 'py>(
         if is_complex && !asked {
             asked = true;
             left.iter().filter(|k| is_foreign(k)).for_each(|&k| values.clear(k));
+            call.watch().clear();
             let mut all = left.iter().filter(|k| is_foreign(k)).filter_map(|k| objects[*k]);
             if all.any(|object| native.is_conjugated(&object)) {
                 return Way::Long;

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::arguments;
 use super::kernel::{self, Kernel};
 use super::recorded::Recording;
-use crate::bridges::{self, Foreign};
+use crate::bridges::{self, Foreign, Native};
 use crate::convert::Call;
 use crate::dlpack::Subject;
 use crate::dtype;
@@ -186,7 +186,14 @@ impl PyFunction {
         let mut call = Call::new(py, self.0.operation().name);
         let (inputs, _) = self.inputs_of(&mut call, tensors.try_iter()?)?;
         let borrowed: SmallVec<[&Tensor; 6]> = inputs.iter().collect();
-        call.run(largest(&inputs), || self.0.write(&borrowed))
+        let result = call.run(largest(&inputs), || self.0.write(&borrowed));
+        // Otherwise the caller does that. Only PyTorch replaces memory.
+        if call.watch().was_replaced()
+            && let Some(native) = Native::of(py, Foreign::Torch)
+        {
+            native.count_write(&tensors.get_item(0)?).ok();
+        }
+        result
     }
 
     fn __repr__(&self) -> String {

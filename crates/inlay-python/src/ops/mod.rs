@@ -96,12 +96,16 @@ fn call_found<'py>(
         return Ok(None);
     }
     let run = || entry.operation.call_bound(entry.in_place, values.given());
-    let result = call.run(values.size(), run)?;
-    let given = match (objects.first(), way) {
-        (Some(Some(target)), _) if entry.in_place => {
-            native.count_write(target)?;
-            (**target).clone()
-        }
+    let result = call.run(values.size(), run);
+    let target = objects.first().copied().flatten().filter(|_| entry.in_place);
+    if let Some(target) = &target
+        && (result.is_ok() || call.watch().was_replaced())
+    {
+        native.count_write(target)?;
+    }
+    let result = result?;
+    let given = match (target, way) {
+        (Some(target), _) => (*target).clone(),
         (_, Way::Recorded(wanted)) if ending == Ending::Node => {
             recorded::record((native, found), entry, objects, values, wanted, result)?
         }

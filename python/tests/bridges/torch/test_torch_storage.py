@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -52,6 +53,17 @@ def shorten(tensor: torch.Tensor) -> None:
     tensor.untyped_storage().resize_(tensor.untyped_storage().nbytes() - 1)
 
 
+def free(tensor: torch.Tensor) -> None:
+    """Take all bytes of a tensor's storage away."""
+    tensor.untyped_storage().resize_(0)
+
+
+class Subclass(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("call", "short"), [(call, name) for name in USES for call in USES[name]])
 def test_a_storage_that_is_too_short(call: str, short: str, size: int) -> None:
@@ -64,12 +76,36 @@ def test_a_storage_that_is_too_short(call: str, short: str, size: int) -> None:
         assert torch.equal(tensor.flatten()[:-1], before[name])
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_from_dlpack(size: int) -> None:
-    tensor = torch.ones(size)
-    shorten(tensor)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_storage_that_was_freed(call: str) -> None:
+    given = arguments(4)
+    free(given["x"])
     with pytest.raises(TypeError, match="storage is smaller than its shape"):
-        inlay.from_dlpack(tensor)
+        CALLS[call](**given)
+
+
+READS: dict[str, Callable[[Any], Any]] = {
+    "from_dlpack": inlay.from_dlpack,
+    "to_tensor": inlay.to_tensor,
+    "operator": lambda x: inlay.ones(list(x.shape)) + x,
+    "argument": lambda x: inlay.scatter_(inlay.ones([len(x)]), list(range(len(x))), x),
+    "jit": inlay.jit(lambda x: inlay.add(x, 1.0)),
+    "vmap": torch.vmap(lambda x: inlay.add(x, 1.0)),
+    "ops": lambda x: torch.ops.inlay.add(x, torch.zeros(x.shape, requires_grad=True)),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("take", [shorten, free])
+@pytest.mark.parametrize("kind", [torch.Tensor, Subclass])
+@pytest.mark.parametrize("read", READS)
+def test_other_ways_to_read(
+    read: str, kind: type, take: Callable[[torch.Tensor], None], size: int
+) -> None:
+    tensor = torch.ones(size).as_subclass(kind)
+    take(tensor)
+    with pytest.raises(TypeError, match="storage is smaller than its shape"):
+        READS[read](tensor)
 
 
 def test_views_of_a_short_storage() -> None:
@@ -106,6 +142,10 @@ def test_gradients_with_a_short_storage() -> None:
     shorten(grad)
     with pytest.raises(TypeError, match="storage is smaller than its shape"):
         y.backward(grad)
+    free(grad)
+    y = inlay.index_select(x, torch.tensor([1, 0]))
+    with pytest.raises(TypeError, match="storage is smaller than its shape"):
+        y.backward(grad)
 
 
 def test_empty_tensors_need_no_storage() -> None:
@@ -116,7 +156,7 @@ def test_empty_tensors_need_no_storage() -> None:
 
 
 def test_memory_that_is_shared_until_it_is_written() -> None:
-    """A read leaves it shared. A write gives the target memory of its own."""
+    """A small read leaves it shared. A write gives the target memory of its own."""
     first = torch.zeros(4, 3)
     second = torch._lazy_clone(first)
     assert inlay.add(second, 1.0).sum() == 12
@@ -163,6 +203,29 @@ except TypeError as error: print(error)
     assert "storage is smaller than its shape" in third
 
 
+class Resizing:
+    """An array whose conversion replaces the memory of a tensor."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        self.tensor.untyped_storage().resize_(200_000)
+        return np.ones((2, 3), np.float32)
+
+
+@pytest.mark.parametrize("function", [inlay.scatter, inlay.scatter_])
+@pytest.mark.parametrize("rows", [4, 10_000])
+def test_an_argument_that_resizes_another(function: Callable[..., Any], rows: int) -> None:
+    """The call sees it before it reads or writes."""
+    x = torch.full((rows, 3), 7.0)
+    version = x._version
+    with pytest.raises(RuntimeError, match=r"replaced .* while other arguments were converted"):
+        function(x, torch.tensor([1, 0]), Resizing(x))
+    assert x._version == version
+    assert bool((x == 7).all())
+
+
 def test_other_memory_during_a_call() -> None:
     """A call reads the memory that its argument had when it began, and the memory stays."""
     x, index = torch.full((5000,), 3.0), torch.arange(4_000_000) % 5000
@@ -190,7 +253,10 @@ import threading, time, torch, inlay, inlay.torch
 calls = {{
     "read": lambda x, index: inlay.index_select(x, index),
     "write": lambda x, index: inlay.scatter_(x, index, torch.full((1,), 3.0).expand(len(index))),
-    "list": lambda x, index: inlay.concat([x, inlay.index_select(x, index)]),
+    "write, recorded": lambda x, index: inlay.scatter_(
+        x, index, torch.full((1,), 3.0, requires_grad=True).expand(len(index))
+    ),
+    "list": lambda x, index: inlay.concat([index, index]),
     "gradient": lambda x, index: (
         inlay.index_select(x.detach().requires_grad_(), index).backward(x[0].expand(len(index)))
     ),
@@ -200,40 +266,50 @@ calls = {{
 raised = 0
 for _ in range(20):
     x, index = torch.full((5000,), 3.0), {index}
+    version = x._version
     begun = threading.Event()
     def resize():
         begun.wait()
         time.sleep(0.002)
-        {resized}.untyped_storage().resize_({resized}.untyped_storage().nbytes() * 2)
+        {change}
     thread = threading.Thread(target=resize)
     thread.start()
     begun.set()
     try:
         calls[{call!r}](x, index)
     except RuntimeError as error:
-        assert "another thread resized a tensor during the call" in str(error), error
+        assert "another thread replaced the memory of a tensor" in str(error), error
         raised += 1
+        # What was written counts.
+        assert x._version > version or not {call!r}.startswith("write")
     thread.join()
 print(raised)
 """
 
 
+LARGER = "{0}.untyped_storage().resize_({0}.untyped_storage().nbytes() * 2)"
+SMALLER = "{0}.untyped_storage().resize_(8)"
+
+
 @pytest.mark.parametrize(
-    ("call", "resized"),
+    ("call", "change"),
     [
-        ("read", "x"),
-        ("read", "index"),
+        ("read", LARGER.format("x")),
+        ("read", SMALLER.format("x")),
+        ("read", LARGER.format("index")),
+        ("read", "x.share_memory_()"),
         # A call that writes into freed memory could end the process.
-        ("write", "index"),
-        ("list", "x"),
-        ("gradient", "index"),
-        ("ops", "x"),
-        ("own", "index"),
+        ("write", LARGER.format("index")),
+        ("write, recorded", LARGER.format("index")),
+        ("list", SMALLER.format("index")),
+        ("gradient", LARGER.format("index")),
+        ("ops", LARGER.format("x")),
+        ("own", LARGER.format("index")),
     ],
 )
-def test_a_tensor_that_is_resized_during_a_call(call: str, resized: str) -> None:
-    """The memory is freed, which nobody can prevent. The call says so."""
-    code = RESIZED.format(call=call, resized=resized, index="(torch.arange(8_000_000) % 5000)")
+def test_memory_that_is_replaced_during_a_call(call: str, change: str) -> None:
+    """The old memory is freed, which a call can't prevent. It says so."""
+    code = RESIZED.format(call=call, change=change, index="(torch.arange(8_000_000) % 5000)")
     # Freed memory stays mapped, or the process would end.
     environment = os.environ | {
         "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
