@@ -169,10 +169,18 @@ pub(super) fn import(
         return Err(Class::Buffer.error(py, text));
     }
     let tensor = take(&capsule, subject, storage.as_ref().map(|storage| storage.object(py)))?;
+    // A subclass may export other memory than its own.
+    let storage = storage.filter(|_| is_at(object, tensor.data_ptr()));
     match watched(&tensor, storage, watch) {
         true => Ok(tensor),
         false => Err(too_small(object, subject)),
     }
+}
+
+/// Whether the first element of a tensor of PyTorch is at this address.
+fn is_at(object: &Bound<'_, PyAny>, address: *const u8) -> bool {
+    let found = object.call_method0(intern!(object.py(), "data_ptr"));
+    found.and_then(|found| found.extract::<usize>()).is_ok_and(|found| found == address as usize)
 }
 
 /// Fails for memory on another device, with a message that names the device.
