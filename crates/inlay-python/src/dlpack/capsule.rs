@@ -14,7 +14,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern};
 
-use super::exchange::watched;
 use super::storage::{Storage, Watch, too_small};
 use super::{CPU, Purpose, adopt};
 use crate::error::{Class, type_name, wrap};
@@ -171,7 +170,7 @@ pub(super) fn import(
     let tensor = take(&capsule, subject, storage.as_ref().map(|storage| storage.object(py)))?;
     // A subclass may export other memory than its own.
     let storage = storage.filter(|_| is_at(object, tensor.data_ptr()));
-    match watched(&tensor, storage, watch) {
+    match watch.admits(&tensor, storage) {
         true => Ok(tensor),
         false => Err(too_small(object, subject)),
     }

@@ -102,7 +102,7 @@ impl Table {
         let cause = match self.shared(object, purpose) {
             Ok((tensor, storage)) => {
                 self.expect_resolved(object, subject, &tensor)?;
-                match watched(&tensor, storage, watch) {
+                match watch.admits(&tensor, storage) {
                     true => return Ok(tensor),
                     false => return Err(too_small(object, subject)),
                 }
@@ -126,7 +126,7 @@ impl Table {
         watch: &Watch,
     ) -> Option<Tensor> {
         let (tensor, storage) = self.shared(object, purpose).ok()?;
-        let is_plain = self.is_resolved(object, tensor.dtype()) && watched(&tensor, storage, watch);
+        let is_plain = self.is_resolved(object, tensor.dtype()) && watch.admits(&tensor, storage);
         is_plain.then_some(tensor)
     }
 
@@ -273,16 +273,6 @@ impl Table {
         let how = "conjugated (its conjugate bit is set)";
         Err(unresolved(object, subject, Class::Buffer, how, "conj"))
     }
-}
-
-/// Whether the storage of a tensor, if it has one, holds its elements. It is then watched.
-pub(super) fn watched(tensor: &Tensor, storage: Option<Storage>, watch: &Watch) -> bool {
-    let Some(storage) = storage else { return true };
-    let holds = storage.holds(tensor);
-    if holds {
-        watch.add(storage);
-    }
-    holds
 }
 
 /// The exception that a function of a table has set.

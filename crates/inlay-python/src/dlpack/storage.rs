@@ -37,7 +37,7 @@ impl Storage {
     }
 
     /// Whether all elements of a tensor are in this memory.
-    pub(super) fn holds(&self, tensor: &Tensor) -> bool {
+    fn holds(&self, tensor: &Tensor) -> bool {
         let layout = tensor.layout();
         let Some(used) = layout.extent(tensor.dtype().size()) else { return false };
         // The address of the first element minus its place in the layout.
@@ -84,8 +84,14 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn add(&self, storage: Storage) {
-        self.storages.borrow_mut().push(storage);
+    /// Whether the storage of a tensor, if it has one, holds its elements. It is then watched.
+    pub(super) fn admits(&self, tensor: &Tensor, storage: Option<Storage>) -> bool {
+        let Some(storage) = storage else { return true };
+        let holds = storage.holds(tensor);
+        if holds {
+            self.storages.borrow_mut().push(storage);
+        }
+        holds
     }
 
     /// Forgets the storages, because the tensors over them are not used.
@@ -97,7 +103,7 @@ impl Watch {
         self.storages.borrow().iter().all(|storage| storage.is_unchanged(py))
     }
 
-    /// Fails if a storage was replaced since it was added. Nothing was read or written.
+    /// Fails if a storage was replaced since it was admitted. Nothing was read or written.
     pub(crate) fn before(&self, py: Python<'_>, op: &'static str) -> PyResult<()> {
         if self.is_unchanged(py) {
             return Ok(());
