@@ -12,7 +12,7 @@ import random
 import sys
 import time
 
-from benchmarks import figures, judge, processes, record, rows, table
+from benchmarks import cores, figures, judge, processes, record, rows, table
 from benchmarks.contender import ROOT, Contender
 
 # Each contender with its environment and its module in libraries/.
@@ -71,6 +71,8 @@ def measure(row: rows.Row, contenders: list[Contender], rounds: int) -> tuple[in
 
 def main() -> int:
     options = arguments()
+    if options.only == "cores":
+        return cores.main(options.scale)
     chosen = [row.scaled(options.scale) for row in rows.load(options.only)]
     if not chosen:
         print(f"no workload's name contains {options.only!r}", file=sys.stderr)

@@ -42,6 +42,12 @@ impl Variable {
         })
     }
 
+    /// Returns whether the variable sets the number.
+    pub(crate) fn is_set(&self) -> bool {
+        let value = std::env::var_os(self.name).filter(|value| !value.is_empty());
+        value.is_some_and(|value| self.parse(Some(&value.to_string_lossy())).is_ok())
+    }
+
     /// Returns the number that the text stands for, the default if there is no text or an empty
     /// one, or what is wrong with the text.
     fn parse(&self, text: Option<&str>) -> Result<usize, String> {

@@ -89,11 +89,15 @@ thresholds! {
     /// ms.)
     STREAM = caches().last;
 
-    /// If all updates together have at most this many bytes, several threads reduce rows of up to
-    /// 512 bytes directly, as one thread does. It is twice the last-level cache. (Directly and by
-    /// place: 200k rows of 256 bytes take 2.0 and 2.3 ms, 100k rows of 128 bytes 0.6 and 1.0 ms, 1M
-    /// rows of 256 bytes 19 and 15 ms.)
-    CACHED = 2 * caches().last;
+    /// Up to this many threads read the whole index each and write the entries whose places they
+    /// own. More threads partition the entries first, which takes the same work with any number of
+    /// threads. (TODO)
+    SCANNED = 8;
+
+    /// The most bytes of entries, and of the rows of updates that belong to them, that are
+    /// partitioned at a time: half of the last-level cache, so that they are still there when they
+    /// are used. (TODO)
+    WAVE = caches().last / 2;
 
     /// The most places per entry for which a direct scatter keeps a note for every place. A note is
     /// a bit or a byte, and clearing the notes of all places takes less time than sorting the

@@ -21,6 +21,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(get_num_threads, module)?)?;
     module.add_function(wrap_pyfunction!(_use_openmp, module)?)?;
+    module.add_function(wrap_pyfunction!(_recorded, module)?)?;
     module.add_function(wrap_pyfunction!(memory_stats, module)?)?;
     module.add_function(wrap_pyfunction!(empty_cache, module)?)?;
     module.add_function(wrap_pyfunction!(set_cache_limit, module)?)
@@ -63,6 +64,16 @@ fn _use_openmp(path: &str) -> bool {
         let _ = path;
         false
     };
+}
+
+/// Calls a function, and returns how its work was split among threads: a pair for each phase of its
+/// operations. The first number is the processor time of the calling thread, the list has that of
+/// each part, in ns.
+#[pyfunction]
+fn _recorded(call: &Bound<'_, PyAny>) -> PyResult<Vec<(u64, Vec<u64>)>> {
+    let (result, phases) = inlay::recorded(|| call.call0());
+    result?;
+    Ok(phases.into_iter().map(|phase| (phase.caller, phase.parts)).collect())
 }
 
 /// The statistics of the memory pool, as a dict.

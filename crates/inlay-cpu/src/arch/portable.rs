@@ -68,8 +68,7 @@ pub(crate) unsafe fn read_places(
 #[inline(always)]
 pub(crate) unsafe fn list_owned<const WORDS: bool>(
     _block: IndexBlock,
-    _places: *mut u32,
-    _beside: *mut u32,
+    _to: *mut [u32; 2],
 ) -> Listed {
     Listed::default()
 }

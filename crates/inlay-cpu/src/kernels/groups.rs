@@ -4,14 +4,13 @@
 //! other. Each thread takes some of the places, applies the entries of a place in index order, and
 //! writes each place once.
 
-use std::mem::MaybeUninit;
-use std::ops::Range;
-
 use inlay_core::Result;
 
-use super::listing::{BLOCK, IndexReader, List, shares};
+use super::listing::IndexReader;
 use super::numbers::Numbers;
-use super::positions::{Positions, Shared};
+use super::partition::{Partition, may_partition};
+use super::positions::Shared;
+use crate::memory::Scratch;
 use crate::threads;
 use crate::tuning::DENSE;
 
@@ -45,6 +44,8 @@ pub(super) struct Groups {
     /// Entry numbers, grouped by place. For Last, one number per place: the number of the last
     /// entry plus 1, or 0 if there is none.
     order: Numbers,
+    /// For Sort, the place of each group.
+    named: Numbers,
     groups: usize,
 }
 
@@ -83,96 +84,170 @@ impl Groups {
     }
 
     /// [`Groups::with_capacity`] for entries whose numbers are below `bound`.
-    pub(super) fn of_numbers(
-        entries: usize,
-        places: usize,
-        last: bool,
-        bound: usize,
-    ) -> Result<Self> {
-        let dense = is_dense(entries, places);
-        let (strategy, ends, order) = match (dense, last) {
+    fn of_numbers(entries: usize, places: usize, last: bool, bound: usize) -> Result<Self> {
+        let (strategy, ends, order) = match (is_dense(entries, places), last) {
             (true, true) => (Strategy::Last, 0, places),
             (true, false) => (Strategy::Count, places, entries),
             (false, _) => (Strategy::Sort, entries, entries),
         };
         let bound = bound.max(entries).saturating_add(1);
+        let named = if strategy == Strategy::Sort { entries } else { 0 };
         Ok(Groups {
             strategy,
             places,
             ends: Numbers::new(ends, bound)?,
             order: Numbers::new(order, bound)?,
+            named: Numbers::new(named, places)?,
             groups: 0,
         })
     }
 
-    /// Groups the entries of an index. Panics unless all positions are below the number of places.
-    /// Several threads share the work; each owns a range of places. If the index is dense, `number`
-    /// gives the number that is stored for an entry; otherwise it is the entry itself.
-    pub(super) fn fill_from(&mut self, index: &Positions, number: impl Fn(usize) -> usize + Sync) {
-        index.expect_within(self.places);
-        let values = index.values();
-        if self.strategy == Strategy::Sort {
-            return self.fill(values.len(), |entry| values[entry] as usize);
+    /// Groups the entries of an index on an axis of `places`. Several threads share the work. If the
+    /// index is dense, `number` gives the number below `bound` that is stored for an entry;
+    /// otherwise it is the entry itself. Returns `None` if an entry is out of range, or if the index
+    /// was not checked and can't be used without.
+    pub(super) fn of(
+        index: &IndexReader<'_>,
+        places: usize,
+        last: bool,
+        bound: usize,
+        number: impl Fn(usize) -> usize + Sync,
+    ) -> Result<Option<Self>> {
+        let entries = index.len();
+        let parts = threads::parts(entries, 4 * size_of::<i64>());
+        if parts > 1 && may_partition(entries, places) && bound < u32::MAX as usize {
+            let beside = |entry: usize| number(entry) as u32;
+            let mut partition = Partition::new(index, places, parts, 1, entries)?;
+            return match partition.fill(index, 0..entries, &beside)? {
+                true => Groups::of_partition(partition, places, last, bound).map(Some),
+                false => Ok(None),
+            };
         }
-        let entries = IndexReader::Checked(index);
-        let parts = threads::parts(values.len(), 4 * size_of::<i64>()).min(threads::num_threads());
-        let ranges = shares(&entries, self.places, parts);
-        let (order, ends) = (self.order.shared(), self.ends.shared());
-        let places = self.places;
-        self.groups = self.places;
-        if self.strategy == Strategy::Last {
-            return threads::run(ranges.len(), |part| {
-                // SAFETY: ranges are disjoint, so no other thread accesses the slots of these
-                // places. `each_owned` gives only places of the range.
-                unsafe {
-                    ranges[part].clone().for_each(|place| order.set(place, 0));
-                    each_owned(&entries, places, &ranges[part], |place, entry| {
-                        order.set(place, number(entry) + 1);
-                    });
+        let IndexReader::Checked(positions) = index else { return Ok(None) };
+        positions.expect_within(places);
+        let values = positions.values();
+        let mut groups = Groups::of_numbers(entries, places, last, bound)?;
+        groups.fill_numbers(entries, |entry| values[entry] as usize, number);
+        Ok(Some(groups))
+    }
+
+    /// Groups partitioned entries. Each thread takes ranges of places.
+    fn of_partition(
+        partition: Partition<u32>,
+        places: usize,
+        last: bool,
+        bound: usize,
+    ) -> Result<Self> {
+        let entries = partition.len();
+        if !is_dense(entries, places) {
+            return Groups::sorted(partition, places, bound);
+        }
+        let mut groups = Groups::of_numbers(entries, places, last, bound)?;
+        groups.groups = places;
+        let (order, ends) = (groups.order.shared(), groups.ends.shared());
+        let starts = partition.starts();
+        threads::run(partition.ranges().len(), |range| {
+            let own = partition.ranges()[range].clone();
+            let at = |place: u32| own.start + place as usize;
+            // SAFETY: ranges are disjoint, so no other thread accesses the slots of these places.
+            // The places of a range's items lie inside of it. The slots of a place in `order` are
+            // as many as its entries.
+            unsafe {
+                if last {
+                    own.clone().for_each(|place| order.set(place, 0));
+                    partition
+                        .each(range, |item| order.set(at(item.place), item.beside as usize + 1));
+                    return;
                 }
-            });
-        }
-        let mut totals = vec![0; ranges.len()];
-        let shared = Shared(totals.as_mut_ptr());
-        threads::run(ranges.len(), |part| {
-            let mut total = 0;
-            // SAFETY: as above, and `totals` has an element for each part.
-            unsafe {
-                ranges[part].clone().for_each(|place| ends.set(place, 0));
-                each_owned(&entries, places, &ranges[part], |place, _| {
-                    ends.update(place, |count| count + 1);
-                    total += 1;
-                });
-                shared.get().add(part).write(total);
-            }
-        });
-        threads::run(ranges.len(), |part| {
-            let mut next: usize = totals[..part].iter().sum();
-            // SAFETY: as above. The slots of a place in `order` are as many as its entries, and no
-            // other thread has the place.
-            unsafe {
-                for place in ranges[part].clone() {
-                    // The prefix sum turns counts into starts. Filling turns starts into ends.
+                own.clone().for_each(|place| ends.set(place, 0));
+                partition.each(range, |item| _ = ends.update(at(item.place), |count| count + 1));
+                // The prefix sum turns counts into starts. Filling turns starts into ends.
+                let mut next = starts[range];
+                for place in own.clone() {
                     next += ends.update(place, |_| next);
                 }
-                each_owned(&entries, places, &ranges[part], |place, entry| {
-                    order.set(ends.update(place, |slot| slot + 1), number(entry));
+                partition.each(range, |item| {
+                    let slot = ends.update(at(item.place), |slot| slot + 1);
+                    order.set(slot, item.beside as usize);
                 });
             }
         });
+        Ok(groups)
+    }
+
+    /// [`Groups::of_partition`] for a sparse index: sorts the entries of each range by place.
+    fn sorted(partition: Partition<u32>, places: usize, bound: usize) -> Result<Self> {
+        let (entries, ranges) = (partition.len(), partition.ranges().to_vec());
+        // A key is a place and, below it, the number of an entry.
+        let mut keys = Scratch::<u64>::new(entries)?;
+        let mut distinct = vec![0; ranges.len()];
+        let starts = partition.starts();
+        let (shared, counts) = (Shared(keys.as_mut_ptr()), Shared(distinct.as_mut_ptr()));
+        threads::run(ranges.len(), |range| {
+            // SAFETY: the parts of different ranges don't overlap, and `starts` ends with the
+            // number of entries. There is a count for each range.
+            let (keys, count) = unsafe {
+                let len = starts[range + 1] - starts[range];
+                let keys = shared.get().add(starts[range]);
+                (std::slice::from_raw_parts_mut(keys, len), &mut *counts.get().add(range))
+            };
+            let mut to = keys.iter_mut();
+            partition.each(range, |item| {
+                let place = (ranges[range].start as u64) + u64::from(item.place);
+                if let Some(key) = to.next() {
+                    *key = place << 32 | u64::from(item.beside);
+                }
+            });
+            keys.sort_unstable();
+            *count = keys.chunk_by(|a, b| a >> 32 == b >> 32).count();
+        });
+        drop(partition);
+        let mut groups = Groups::of_numbers(entries, places, false, bound)?;
+        groups.groups = distinct.iter().sum();
+        let (order, ends) = (groups.order.shared(), groups.ends.shared());
+        let (named, keys) = (groups.named.shared(), &keys[..]);
+        threads::run(ranges.len(), |range| {
+            let mut group: usize = distinct[..range].iter().sum();
+            let mut at = starts[range];
+            let keys = &keys[starts[range]..starts[range + 1]];
+            for same in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+                // SAFETY: each range has its own part of the entries, and of the groups.
+                unsafe {
+                    for key in same {
+                        order.set(at, (key & u64::from(u32::MAX)) as usize);
+                        at += 1;
+                    }
+                    named.set(group, (same[0] >> 32) as usize);
+                    ends.set(group, at);
+                }
+                group += 1;
+            }
+        });
+        Ok(groups)
     }
 
     /// Groups the entries `0..entries` on one thread. `place` gives the place of an entry, which
     /// must be less than the number of places.
     pub(super) fn fill(&mut self, entries: usize, place: impl Fn(usize) -> usize) {
+        self.fill_numbers(entries, place, |entry| entry);
+    }
+
+    /// [`Groups::fill`] that stores `number` of each entry, unless the index is sparse.
+    fn fill_numbers(
+        &mut self,
+        entries: usize,
+        place: impl Fn(usize) -> usize,
+        number: impl Fn(usize) -> usize,
+    ) {
         self.groups = self.places;
         match self.strategy {
             Strategy::Last => {
                 (0..self.places).for_each(|at| self.order.set(at, 0));
-                (0..entries).for_each(|entry| self.order.set(place(entry), entry + 1));
+                (0..entries).for_each(|entry| self.order.set(place(entry), number(entry) + 1));
             }
             Strategy::Count => {
-                count_and_place(entries, self.places, (&mut self.ends, &mut self.order), place);
+                let lists = (&mut self.ends, &mut self.order);
+                count_and_place(entries, self.places, lists, place, number);
             }
             Strategy::Sort => self.sort(entries, place),
         }
@@ -190,8 +265,9 @@ impl Groups {
         while self.places.saturating_sub(1) >> shift >= buckets {
             shift += 1;
         }
-        let Groups { order, ends, groups, .. } = self;
-        count_and_place(entries, buckets, (ends, order), |entry| place(entry) >> shift);
+        let Groups { order, ends, groups, named, .. } = self;
+        let bucket = |entry| place(entry) >> shift;
+        count_and_place(entries, buckets, (ends, order), bucket, |entry| entry);
         let mut start = 0;
         for bucket in 0..buckets {
             let end = ends.get(bucket);
@@ -209,16 +285,21 @@ impl Groups {
         let mut before = None;
         for at in 0..entries {
             let place = place(order.get(at));
-            *groups += usize::from(before.replace(place) != Some(place));
+            if before.replace(place) != Some(place) {
+                named.set(*groups, place);
+                *groups += 1;
+            }
             ends.set(*groups - 1, at + 1);
         }
     }
 
-    /// Returns the grouped entries and the end of each group, if numbers take 32 bits. Not for
-    /// Last, which has no ends.
-    pub(super) fn narrow(&self) -> Option<(&[u32], &[u32])> {
-        match (&self.order, &self.ends) {
-            (Numbers::Narrow(order), Numbers::Narrow(ends)) => Some((order, ends)),
+    /// Returns the grouped entries, the end of each group and, for a sparse index, the place of each
+    /// group, if numbers take 32 bits. Not for Last, which has no ends.
+    pub(super) fn narrow(&self) -> Option<(&[u32], &[u32], &[u32])> {
+        match (&self.order, &self.ends, &self.named) {
+            (Numbers::Narrow(order), Numbers::Narrow(ends), Numbers::Narrow(named)) => {
+                Some((order, ends, named))
+            }
             _ => None,
         }
     }
@@ -266,10 +347,10 @@ impl Groups {
         }
     }
 
-    /// Returns the place of a group. `place` gives the place of an entry, as in [`Groups::fill`].
+    /// Returns the place of a group.
     #[inline]
-    pub(super) fn place(&self, group: usize, place: impl Fn(usize) -> usize) -> usize {
-        if self.strategy == Strategy::Sort { place(self.members(group).get(0)) } else { group }
+    pub(super) fn place(&self, group: usize) -> usize {
+        if self.strategy == Strategy::Sort { self.named.get(group) } else { group }
     }
 
     /// Returns the entries of a group. Not for Last.
@@ -289,13 +370,14 @@ impl Groups {
     }
 }
 
-/// A counting sort: writes the entries in the order of their places to `order`, and where the
+/// A counting sort: writes the `number` of each entry, in the order of the places, to `order`, and where the
 /// entries of each of the `places` end to `ends`.
 fn count_and_place(
     entries: usize,
     places: usize,
     (ends, order): (&mut Numbers, &mut Numbers),
     place: impl Fn(usize) -> usize,
+    number: impl Fn(usize) -> usize,
 ) {
     (0..places).for_each(|at| ends.set(at, 0));
     for entry in 0..entries {
@@ -312,24 +394,7 @@ fn count_and_place(
         let at = place(entry);
         let slot = ends.get(at);
         ends.set(at, slot + 1);
-        order.set(slot, entry);
-    }
-}
-
-/// Calls `visit` with the place and the number of every entry that names a place of `own`, in index
-/// order.
-fn each_owned(
-    entries: &IndexReader<'_>,
-    places: usize,
-    own: &Range<usize>,
-    mut visit: impl FnMut(usize, usize),
-) {
-    let (mut list, mut space) = (List::new(), [MaybeUninit::uninit(); BLOCK]);
-    for block in entries.blocks() {
-        let nothing = (std::ptr::null(), 0);
-        let inside = list.fill(entries.values(block.clone(), &mut space), places, own, nothing);
-        assert!(inside, "positions were checked");
-        list.iter().for_each(|(place, k)| visit(own.start + place, block.start + k));
+        order.set(slot, number(entry));
     }
 }
 
@@ -345,8 +410,7 @@ mod tests {
             let mut groups = Groups::with_capacity(index.len(), places, false).expect("small");
             for _ in 0..2 {
                 groups.fill(index.len(), |entry| index[entry]);
-                let found = (0..groups.len())
-                    .map(|g| (groups.place(g, |entry| index[entry]), groups.members(g)));
+                let found = (0..groups.len()).map(|g| (groups.place(g), groups.members(g)));
                 let found = found.filter(|(_, members)| members.len() > 0);
                 let found = found.map(|(place, members)| {
                     (place, (0..members.len()).map(|k| members.get(k)).collect::<Vec<_>>())
@@ -356,8 +420,7 @@ mod tests {
             let mut groups = Groups::with_capacity(index.len(), places, true).expect("small");
             for _ in 0..2 {
                 groups.fill(index.len(), |entry| index[entry]);
-                let found = (0..groups.len())
-                    .map(|g| (groups.place(g, |entry| index[entry]), groups.last(g)));
+                let found = (0..groups.len()).map(|g| (groups.place(g), groups.last(g)));
                 let found = found.filter_map(|(place, last)| Some((place, last?)));
                 assert_eq!(found.collect::<Vec<_>>(), [(0, 3), (1, 5), (3, 4)]);
             }

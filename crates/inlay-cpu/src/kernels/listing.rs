@@ -1,228 +1,168 @@
-//! Lists the entries of an index that name a place of a range, block by block.
-//!
-//! A place is a position on the axis of the destination. Each thread owns a range of places. It
-//! reads the whole index and lists the entries whose places it owns, without branches that could be
-//! mispredicted. So the entries of a place are always applied in index order, with any number of
-//! threads.
+//! Reads an index block by block: as places, which are checked positions that are counted from the
+//! front, or as lists of the entries whose places lie in a range.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::slice;
 
 use inlay_core::DType;
-use smallvec::{SmallVec, smallvec};
 
+use super::partition::Item;
 use super::positions::{IndexValue, Positions, from_front, is_inside};
 use crate::Src;
-use crate::arch::{self, IndexBlock};
+use crate::arch::{self, IndexBlock, Loop, Simd};
 use crate::number::dispatch;
 use crate::once::{read_once, settle};
+use crate::threads::part_of;
 
-/// The number of entries that are listed at a time. The lists stay in the first-level cache, and
+/// The number of entries that are read at a time. Their places stay in the first-level cache, and
 /// the data of the entries are still in a cache when they are used.
 pub(super) const BLOCK: usize = 2048;
 
-/// The spare elements at the end of a list. They are needed because whole vectors are stored.
-const SPARE: usize = 16;
-
-/// The most places of a range, so that a place relative to its range fits into 32 bits.
+/// The most places of an axis that is read here, so that a place fits into 32 bits.
 pub(super) const MOST_PLACES: usize = u32::MAX as usize;
 
-/// The entries of a block whose places a thread owns. For each entry it has the place, relative to
-/// the start of the range, and beside it the number of the entry in the block, or its data word.
+/// Writes the places that `values` name on an axis of `size` to `to`. A negative value counts from
+/// the end. Returns false if a value is out of range; then some of the places are not below `size`.
+/// A place that was checked is the place that is used, even if another thread changes the values.
+pub(super) fn read_places(values: Values<'_>, size: usize, to: &mut [u32]) -> bool {
+    assert!(values.len == to.len() && size <= MOST_PLACES, "a 32-bit place for each value");
+    let mut bits = 0;
+    for (k, place) in to.iter_mut().enumerate() {
+        // SAFETY: `k` is less than `values.len`, as was just checked.
+        let value = unsafe { values.from.add(k).read_unaligned() };
+        bits |= value as u64;
+        *place = value as u32;
+    }
+    // Another thread may change the values, so the private copy is checked and used. The copy has
+    // only the low 32 bits of each value; `bits` collects the others, so that a larger or negative
+    // value is found.
+    settle();
+    if bits <= u64::from(u32::MAX) && all_below(to, size) {
+        return true;
+    }
+    let mut inside = true;
+    for (k, place) in to.iter_mut().enumerate() {
+        let at = from_front(values.get(k), size);
+        inside &= is_inside(at, size);
+        *place = at as u32;
+    }
+    inside
+}
+
+/// The number of entries by which an index is judged sorted.
+const SORTED_SAMPLES: usize = 1024;
+
+/// The spare elements at the end of a list. They are needed because whole vectors are stored.
+const SPARE: usize = 8;
+
+/// The entries of a block whose places lie in a range. They are listed without branches that could
+/// be mispredicted.
 ///
 /// Only the first `len` elements are initialized. Clearing the rest would take most of the time of
 /// a small call.
 pub(super) struct List {
-    places: [MaybeUninit<u32>; BLOCK + SPARE],
-    beside: [MaybeUninit<u32>; BLOCK + SPARE],
+    items: [MaybeUninit<Item<u32>>; BLOCK + SPARE],
     len: usize,
-    /// Whether all entries of the block are listed. Then `beside` is not written, and [`NUMBERS`]
-    /// has the numbers of the entries.
-    all: bool,
 }
-
-/// The numbers of all entries of a block.
-static NUMBERS: [u32; BLOCK] = {
-    let mut numbers = [0; BLOCK];
-    let mut k = 0;
-    while k < BLOCK {
-        numbers[k] = k as u32;
-        k += 1;
-    }
-    numbers
-};
 
 impl List {
     pub(super) fn new() -> Self {
-        // `const` blocks: otherwise the compiler would copy an uninitialized value to every
+        // A `const` block: otherwise the compiler would copy an uninitialized value to every
         // element.
-        List {
-            places: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
-            beside: [const { MaybeUninit::uninit() }; BLOCK + SPARE],
-            len: 0,
-            all: false,
-        }
+        List { items: [const { MaybeUninit::uninit() }; BLOCK + SPARE], len: 0 }
     }
 
-    pub(super) fn places(&self) -> &[u32] {
-        // SAFETY: `fill_by` and `fill`, which set `len`, have written as many elements.
-        unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), self.len) }
-    }
-
-    /// Returns whether all entries of the block are listed, with their numbers.
-    pub(super) fn is_all(&self) -> bool {
-        self.all
-    }
-
-    /// Returns the numbers of the entries in the block, or their data words.
-    pub(super) fn beside(&self) -> &[u32] {
-        if self.all {
-            return &NUMBERS[..self.len];
-        }
-        // SAFETY: `fill_by` and `select` have written `len` elements, because `all` is not set.
-        unsafe { slice::from_raw_parts(self.beside.as_ptr().cast(), self.len) }
-    }
-
-    /// Returns pairs of place and entry (or data word), in index order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
-        let pairs = self.places().iter().zip(self.beside());
-        pairs.map(|(&place, &entry)| (place as usize, entry as usize))
+    /// Returns the listed entries, in index order. Places are relative to the start of the range.
+    pub(super) fn items(&self) -> &[Item<u32>] {
+        // SAFETY: `fill`, which sets `len`, has written as many elements.
+        unsafe { std::slice::from_raw_parts(self.items.as_ptr().cast(), self.len) }
     }
 
     /// Lists which of `values` name a place of `own` on an axis of `size`, with the numbers of
-    /// their entries. A negative value counts from the end. Returns whether all values are in
-    /// range. Listed places are always below `own.len()` and numbers below `values.len()`, even if
-    /// another thread changes the values.
+    /// their entries in the block, or with `WORDS` with their data. A negative value counts from
+    /// the end. Returns whether all values are in range. Listed places are always below
+    /// `own.len()`, and numbers below `values.len()`, even if another thread changes the values.
     ///
-    /// `ahead` is the address of the first entry's data and the distance to the next. The data are
+    /// `data` is the address of the first entry's data and the distance to the next. The data are
     /// prefetched while the list is made. They are used as soon as the list is complete, and the
     /// hardware prefetcher does not continue from one list to the next. (10M values into 1M: 0.75
-    /// of the time.)
-    pub(super) fn fill(
-        &mut self,
-        values: Values<'_>,
-        size: usize,
-        own: &Range<usize>,
-        ahead: (*const u8, isize),
-    ) -> bool {
-        if own.len() == size && self.all_places(values, size).is_some() {
-            (self.len, self.all) = (values.len, true);
-            return true;
-        }
-        // SAFETY: without `WORDS`, `fill_by` has no requirements.
-        unsafe { self.fill_by::<false>(values, size, own, ahead) }
-    }
-
-    /// [`List::fill`] with the data of the entries, contiguous 32-bit words, instead of their
-    /// numbers. So the words are read in order, by vector loads. (Sums of 10M values into 1M: 0.7
-    /// of the time.)
+    /// of the time.) With `WORDS` they are contiguous 32-bit words, which are read in order, by
+    /// vector loads. (Sums of 10M values into 1M: 0.7 of the time.)
     ///
     /// # Safety
-    /// A word for each value can be read.
-    pub(super) unsafe fn fill_with_words(
+    /// With `WORDS`, a word for each value can be read.
+    pub(super) unsafe fn fill<const WORDS: bool>(
         &mut self,
         values: Values<'_>,
         size: usize,
         own: &Range<usize>,
-        words: *const u32,
+        data: (*const u8, isize),
     ) -> bool {
-        // SAFETY: the caller's promise.
-        unsafe {
-            self.fill_by::<true>(values, size, own, (words.cast(), size_of::<u32>() as isize))
+        assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "one block, 32-bit places");
+        let (from, len, next) = (values.from, values.len, BLOCK);
+        let block = IndexBlock { values: from, len, size, own: own.clone(), data, next };
+        // SAFETY: the caller's promise. A `Values` can be read. The list has room for a block, of
+        // which there are at most `BLOCK` values as was just checked, and `SPARE` more. An item is
+        // two words.
+        let listed = unsafe { arch::list_owned::<WORDS>(block, self.items.as_mut_ptr().cast()) };
+        let (first, count) = (own.start as u64, own.len() as u64);
+        let (mut len, mut inside) = (listed.len, !listed.outside);
+        for k in listed.done..values.len {
+            let at = from_front(values.get(k), size);
+            inside &= is_inside(at, size);
+            let local = (at as u64).wrapping_sub(first);
+            // SAFETY: the caller's promise: a word for each value can be read.
+            let word = || unsafe { data.0.cast::<u32>().add(k).read_unaligned() };
+            let beside = if WORDS { word() } else { k as u32 };
+            self.items[len].write(Item { place: local as u32, beside });
+            len += usize::from(local < count);
         }
+        self.len = len;
+        inside
     }
 
     /// Replaces the number of each entry by the number of the row that it selects.
     pub(super) fn replace_by(&mut self, selected: &[i64]) {
-        let all = std::mem::take(&mut self.all);
-        for (k, beside) in self.beside[..self.len].iter_mut().enumerate() {
-            // SAFETY: `fill_by` has written the first `len` elements, unless `all` was set.
-            let entry = if all { k } else { unsafe { beside.assume_init() as usize } };
-            beside.write(selected[entry] as u32);
+        for item in &mut self.items[..self.len] {
+            // SAFETY: `fill` has written the first `len` elements.
+            let Item { place, beside } = unsafe { item.assume_init() };
+            item.write(Item { place, beside: selected[beside as usize] as u32 });
         }
     }
+}
 
-    /// [`List::fill`], or with `WORDS` [`List::fill_with_words`].
-    ///
-    /// # Safety
-    /// With `WORDS`, as for [`List::fill_with_words`].
-    unsafe fn fill_by<const WORDS: bool>(
-        &mut self,
-        values: Values<'_>,
-        size: usize,
-        own: &Range<usize>,
-        (ahead, step): (*const u8, isize),
-    ) -> bool {
-        assert!(values.len <= BLOCK && own.len() <= MOST_PLACES, "one block, 32-bit places");
-        let block = IndexBlock {
-            values: values.from,
-            len: values.len,
-            size,
-            own: own.clone(),
-            data: (ahead, step),
-            next: BLOCK,
-        };
-        let (places, beside) = (self.places.as_mut_ptr().cast(), self.beside.as_mut_ptr().cast());
-        // SAFETY: the caller's promise. A `Values` can be read, and both lists have room for a
-        // block, of which there are at most `BLOCK` values as was just checked, and `SPARE` more.
-        unsafe {
-            let listed = arch::list_owned::<WORDS>(block, places, beside);
-            (self.len, self.all) = (listed.len, false);
-            let outside = self.fill_plain::<WORDS>(values, listed.done, size, own, ahead.cast());
-            !(listed.outside | outside)
-        }
-    }
+/// Splits a range of entries into those that are read at a time.
+pub(super) fn blocks(entries: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let Range { start, end } = entries;
+    (start..end).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(end))
+}
 
-    /// Lists the entries from `start` on without vector code. Returns whether one is out of range.
-    ///
-    /// # Safety
-    /// As for [`List::fill_by`].
-    unsafe fn fill_plain<const WORDS: bool>(
-        &mut self,
-        values: Values<'_>,
-        start: usize,
-        size: usize,
-        own: &Range<usize>,
-        words: *const u32,
-    ) -> bool {
-        let (first, count) = (own.start as u64, own.len() as u64);
-        let (mut len, mut bad) = (self.len, false);
-        for k in start..values.len {
-            let at = from_front(values.get(k), size);
-            bad |= !is_inside(at, size);
-            let local = (at as u64).wrapping_sub(first);
-            self.places[len].write(local as u32);
-            // SAFETY: the caller's promise: a word for each value can be read.
-            let beside = if WORDS { unsafe { words.add(k).read_unaligned() } } else { k as u32 };
-            self.beside[len].write(beside);
-            len += usize::from(local < count);
-        }
-        self.len = len;
-        bad
-    }
+/// Finds the lowest and the highest of some places, as a loop that is compiled per level.
+struct Bounds<'a>(&'a [u32]);
 
-    /// Returns the places that `values` name on an axis of `size`, or `None` if a value is negative
-    /// or out of range. The list is empty afterwards.
-    pub(super) fn all_places(&mut self, values: Values<'_>, size: usize) -> Option<&[u32]> {
-        assert!(values.len <= BLOCK && size <= MOST_PLACES, "one block, 32-bit places");
-        self.len = 0;
-        let mut bits = 0;
-        for (k, place) in self.places[..values.len].iter_mut().enumerate() {
-            // SAFETY: `k` is less than `values.len`.
-            let value = unsafe { values.from.add(k).read_unaligned() };
-            bits |= value as u64;
-            place.write(value as u32);
+impl Loop for Bounds<'_> {
+    type Output = [u32; 2];
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) -> [u32; 2] {
+        let (vectors, rest) = self.0.as_chunks::<16>();
+        let (mut low, mut high) = ([u32::MAX; 16], [0; 16]);
+        for vector in vectors {
+            for lane in 0..16 {
+                low[lane] = low[lane].min(vector[lane]);
+                high[lane] = high[lane].max(vector[lane]);
+            }
         }
-        // Another thread may change the values, so the private copy is checked and used. The copy
-        // has only the low 32 bits of each value; `bits` collects the others, so that a larger or
-        // negative value is found.
-        settle();
-        // SAFETY: the loop above has written `values.len` places.
-        let places = unsafe { slice::from_raw_parts(self.places.as_ptr().cast(), values.len) };
-        (bits <= u64::from(u32::MAX) && all_below(places, size)).then_some(places)
+        let low = low.iter().chain(rest).fold(u32::MAX, |low, &place| low.min(place));
+        [low, high.iter().chain(rest).fold(0, |high, &place| high.max(place))]
     }
+}
+
+/// Returns the lowest and the highest of some places.
+pub(super) fn bounds(places: &[u32]) -> [u32; 2] {
+    // SAFETY: the loop has no requirements.
+    unsafe { arch::dispatch(Bounds(places)) }
 }
 
 /// Returns whether all places are below `size`.
@@ -248,7 +188,7 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn new(from: &'a [i64]) -> Self {
+    fn new(from: &'a [i64]) -> Self {
         Values { from: from.as_ptr(), len: from.len(), lock: PhantomData }
     }
 
@@ -283,8 +223,7 @@ impl IndexReader<'_> {
 
     /// Returns the ranges of entries that are read at a time.
     pub(super) fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let len = self.len();
-        (0..len).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(len))
+        blocks(0..self.len())
     }
 
     /// Returns the values of a block. They are copied to `space` unless they are contiguous `i64`.
@@ -349,6 +288,46 @@ impl IndexReader<'_> {
         sampled
     }
 
+    /// Cuts an index that is sorted, as far as a sample tells, into at most `parts` slices: returns
+    /// the first entry of each slice and its place on an axis of `size`. With `apart`, a slice
+    /// begins with the first entry of a place. Returns `None` if the index is not sorted.
+    pub(super) fn slices(
+        &self,
+        parts: usize,
+        size: usize,
+        apart: bool,
+    ) -> Option<Vec<(usize, usize)>> {
+        let inside = |entry: usize| {
+            let at = self.position(entry, size);
+            is_inside(at, size).then_some(at as usize)
+        };
+        let mut last = 0;
+        for sample in 0..SORTED_SAMPLES.min(self.len()) {
+            let at = inside(part_of(self.len(), SORTED_SAMPLES.min(self.len()), sample).start)?;
+            if at < std::mem::replace(&mut last, at) {
+                return None;
+            }
+        }
+        let mut slices = vec![(0, 0)];
+        for part in 1..parts {
+            let (before, _) = slices[slices.len() - 1];
+            let mut entry = part_of(self.len(), parts, part).start;
+            let place = inside(entry)?;
+            if apart {
+                let (mut low, mut high) = (before, entry);
+                while low < high {
+                    let middle = low.midpoint(high);
+                    if inside(middle)? < place { low = middle + 1 } else { high = middle }
+                }
+                entry = high;
+            }
+            if entry > before {
+                slices.push((entry, place));
+            }
+        }
+        Some(slices)
+    }
+
     /// Returns the value of an entry, counted from the front. It is not checked.
     fn position(&self, entry: usize, size: usize) -> i64 {
         let mut space = [MaybeUninit::uninit()];
@@ -360,37 +339,62 @@ impl IndexReader<'_> {
     }
 }
 
-/// The number of entries that [`shares`] samples to balance its ranges.
-const SAMPLES: usize = 1024;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Ranges begin at a multiple of this many places. So threads share neither words of a bitmap nor
-/// cache lines, even if an element is one byte.
-const ALIGN: usize = 64;
-
-/// Ranges of places. A small call has one range.
-pub(super) type Shares = SmallVec<[Range<usize>; 2]>;
-
-/// Splits `0..size` into about `parts` disjoint ranges that have about equally many entries.
-pub(super) fn shares(entries: &IndexReader<'_>, size: usize, parts: usize) -> Shares {
-    if parts <= 1 && (1..=MOST_PLACES).contains(&size) {
-        return smallvec![0..size];
+    /// Compares lists with a filter: lengths that are whole vectors or not, values that count from
+    /// the front or from the end, in range or not, and lists of entry numbers or of words.
+    #[test]
+    fn lists_are_filters() {
+        let (size, own) = (100, 30..75);
+        for len in [0, 7, 8, 9, 63, 500] {
+            for wrong in [None, Some(-101), Some(100), Some(i64::MIN), Some(i64::MAX)] {
+                let mut values: Vec<i64> = (0..len).map(|k| (k * 37 + k / 5) % 200 - 100).collect();
+                let is_wrong = wrong.filter(|_| len > 3).map(|wrong| values[3] = wrong).is_some();
+                let at = |value: i64| if value < 0 { value.wrapping_add(size) } else { value };
+                let places = values.iter().map(|&value| at(value)).enumerate();
+                let owned = places.filter(|(_, at)| own.contains(at));
+                let owned: Vec<(u32, u32)> =
+                    owned.map(|(k, at)| (at as u32 - 30, k as u32)).collect();
+                let words: Vec<u32> = (0..len as u32).map(|k| k * 8_000_001).collect();
+                let (block, own) = (Values::new(&values), own.start as usize..own.end as usize);
+                let listed = |list: &List| -> Vec<(u32, u32)> {
+                    list.items().iter().map(|item| (item.place, item.beside)).collect()
+                };
+                let mut list = List::new();
+                // SAFETY: `words` has one word for each value.
+                unsafe {
+                    let inside = list.fill::<false>(block, 100, &own, (std::ptr::null(), 0));
+                    assert_eq!((inside, listed(&list)), (!is_wrong, owned.clone()));
+                    let inside = list.fill::<true>(block, 100, &own, (words.as_ptr().cast(), 4));
+                    let owned = owned.iter().map(|&(place, k)| (place, words[k as usize]));
+                    assert_eq!((inside, listed(&list)), (!is_wrong, owned.collect()));
+                }
+            }
+        }
     }
-    let mut cuts = vec![];
-    if parts > 1 {
-        let sampled = entries.sample(SAMPLES, size);
-        let quantile = |part: usize| sampled.get(part * sampled.len() / parts);
-        cuts.extend(
-            (1..parts).filter_map(quantile).map(|&at| (at as usize + 1).next_multiple_of(ALIGN)),
-        );
+
+    /// Lengths that are whole vectors or not, and values that count from the front or from the end,
+    /// in range or not.
+    #[test]
+    fn places_are_values_counted_from_the_front() {
+        let size = 100;
+        for len in [0, 7, 8, 9, 63, 500] {
+            for from_end in [false, true] {
+                for wrong in [None, Some(-101), Some(100), Some(i64::MIN), Some(i64::MAX)] {
+                    let value = |k: i64| (k * 37 + k / 5) % size - if from_end { size } else { 0 };
+                    let mut values: Vec<i64> = (0..len).map(value).collect();
+                    let wrong = wrong.filter(|_| len > 3).map(|wrong| values[3] = wrong).is_some();
+                    let mut places = vec![0; values.len()];
+                    let inside = read_places(Values::new(&values), size as usize, &mut places);
+                    assert_eq!(inside, !wrong);
+                    if !wrong {
+                        let expected = (0..len).map(|k| (value(k) + size) as u32 % size as u32);
+                        assert_eq!(places, expected.collect::<Vec<_>>());
+                    }
+                }
+            }
+        }
     }
-    cuts.extend((1..size.div_ceil(MOST_PLACES)).map(|part| part * MOST_PLACES / ALIGN * ALIGN));
-    cuts.push(size);
-    cuts.sort_unstable();
-    cuts.dedup();
-    let mut start = 0;
-    let ranges = cuts.into_iter().map(|cut| {
-        let cut = cut.min(size);
-        std::mem::replace(&mut start, cut)..cut
-    });
-    ranges.filter(|range| !range.is_empty()).collect()
 }

@@ -17,6 +17,7 @@ mod listing;
 pub(crate) mod mask;
 mod numbers;
 mod overlay;
+mod partition;
 mod pointwise;
 mod positions;
 mod reducer;

@@ -5,7 +5,6 @@ use inlay_core::{DType, Fold, Layout, ResolvedSlice};
 
 use super::copy::copy_with;
 use super::fold::fold;
-use super::listing::{List, Values};
 use super::mask::{Comb, interleave_with};
 use super::overlay::overlay_with;
 use crate::Buffer;
@@ -248,47 +247,6 @@ fn combs_are_slices_with_a_step() {
                     assert!(contents(&target) == expected, "{level:?} {dtype} {comb:?} {stream}");
                 }
             }
-        }
-    }
-}
-
-/// Compares lists with a filter: lengths that are whole vectors or not, values that count from the
-/// front or from the end, in range or not, and lists of entry numbers or of words.
-#[test]
-fn lists_are_filters() {
-    let (size, own) = (100, 30..75);
-    for len in [0, 7, 8, 9, 63, 500] {
-        for wrong in [None, Some(-101), Some(100), Some(i64::MIN), Some(i64::MAX)] {
-            let mut values: Vec<i64> = (0..len).map(|k| (k * 37 + k / 5) % 200 - 100).collect();
-            let is_wrong = wrong.filter(|_| len > 3).map(|wrong| values[3] = wrong).is_some();
-            let from_front = |value: i64| if value < 0 { value.wrapping_add(size) } else { value };
-            let places = values.iter().map(|&value| from_front(value)).enumerate();
-            let owned = places.filter(|(_, at)| own.contains(at));
-            let owned: Vec<(usize, usize)> = owned.map(|(k, at)| (at as usize - 30, k)).collect();
-
-            let words: Vec<u32> = (0..len as u32).map(|k| k * 8_000_001).collect();
-            let (block, own) = (Values::new(&values), own.start as usize..own.end as usize);
-            let mut list = List::new();
-            let good = list.fill(block, 100, &own, (std::ptr::null(), 0));
-            assert_eq!((good, list.iter().collect::<Vec<_>>()), (!is_wrong, owned.clone()));
-            // SAFETY: `words` has one word for each value.
-            let good = unsafe { list.fill_with_words(block, 100, &own, words.as_ptr()) };
-            let with_words = owned.iter().map(|&(place, k)| (place, words[k] as usize));
-            assert_eq!((good, list.iter().collect()), (!is_wrong, with_words.collect::<Vec<_>>()));
-
-            let from_end = values.iter().any(|&value| value < 0);
-            assert_eq!(list.all_places(block, 100).is_some(), !is_wrong && !from_end);
-            // Count all values from the front, except the value that is out of range.
-            let inside = |value: &&mut i64| (-size..size).contains(*value);
-            values.iter_mut().filter(inside).for_each(|value| *value = from_front(*value));
-            let all: Vec<u32> = values.iter().map(|&value| value as u32).collect();
-            let (block, whole) = (Values::new(&values), 0..100);
-            let places = list.all_places(block, 100);
-            assert_eq!(places, (!is_wrong).then_some(all.as_slice()));
-            assert_eq!(list.fill(block, 100, &whole, (std::ptr::null(), 0)), !is_wrong);
-            let listed = values.iter().zip(0..).filter(|(at, _)| (0..size).contains(*at));
-            let listed: Vec<_> = listed.map(|(&place, k)| (place as usize, k)).collect();
-            assert_eq!(list.iter().collect::<Vec<_>>(), listed);
         }
     }
 }

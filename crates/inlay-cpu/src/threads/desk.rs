@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::pool;
+use super::{is_crowded, pool};
 
 /// How long a thread spin-waits before it sleeps. Waking a thread takes longer than most waits.
 const LINGER: Duration = Duration::from_micros(50);
@@ -178,8 +178,11 @@ impl Drop for Closing<'_> {
 
 /// Spin-waits until `done` returns true or [`LINGER`] has passed. The caller waits for the helpers
 /// to finish, and a helper waits for the next call. Both usually take less time than waking a
-/// sleeping thread.
+/// sleeping thread. If there are more threads than cores, it returns at once.
 pub(super) fn linger(done: impl Fn() -> bool) {
+    if is_crowded() {
+        return;
+    }
     let start = Instant::now();
     while !done() && start.elapsed() < LINGER {
         (0..32).for_each(|_| std::hint::spin_loop());

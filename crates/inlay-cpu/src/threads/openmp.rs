@@ -95,18 +95,30 @@ struct Call<'a> {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// Calls `work` with each of `0..parts`, on at most `threads` threads of the runtime. Returns false,
-/// and calls nothing, if there is no runtime for this call.
-pub(super) fn run(parts: usize, work: &(dyn Fn(usize) + Sync), threads: usize) -> bool {
-    let Some(runtime) = RUNTIME.get().filter(|runtime| runtime.forks == forks()) else {
-        return false;
-    };
+/// What [`run`] has done.
+#[derive(PartialEq, Eq)]
+pub(super) enum Ran {
+    Everything,
+    /// Nothing, because there is no runtime for this call.
+    Nothing,
+    /// Nothing, because the caller is one of several threads or processes that share the cores: a
+    /// thread of a parallel region, or a process in which the library that uses the runtime computes
+    /// on one thread, such as a worker of PyTorch's `DataLoader`.
+    Alone,
+}
+
+/// Calls `work` with each of `0..parts`, on at most `threads` threads of the runtime.
+pub(super) fn run(parts: usize, work: &(dyn Fn(usize) + Sync), threads: usize) -> Ran {
+    let Some(runtime) = RUNTIME.get() else { return Ran::Nothing };
     // SAFETY: the functions only read settings of the calling thread.
     let (nested, team) = unsafe { ((runtime.in_parallel)() != 0, (runtime.max_threads)()) };
     // A region of another size than the library uses would end threads and start new ones.
     let team = team.max(1) as usize;
     if nested || team < 2 {
-        return false;
+        return Ran::Alone;
+    }
+    if runtime.forks != forks() {
+        return Ran::Nothing;
     }
     let next = AtomicUsize::new(0);
     let call = Call { runtime, threads, parts, next, work, panic: Mutex::new(None) };
@@ -115,8 +127,10 @@ pub(super) fn run(parts: usize, work: &(dyn Fn(usize) + Sync), threads: usize) -
     unsafe {
         (runtime.parallel)(take_parts, (&raw const call).cast_mut().cast(), team as c_uint, 0);
     }
-    let panic = call.panic.into_inner().unwrap_or_else(PoisonError::into_inner);
-    panic.is_none_or(|panic| resume_unwind(panic))
+    match call.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(panic) => resume_unwind(panic),
+        None => Ran::Everything,
+    }
 }
 
 /// Takes parts until none is left.

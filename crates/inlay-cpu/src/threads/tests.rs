@@ -182,3 +182,26 @@ fn a_caller_that_panics_waits_for_its_helpers() {
         assert_eq!(caught.expect_err("a panic").downcast_ref(), Some(&"the caller"));
     });
 }
+
+#[test]
+fn the_number_of_openmp_is_the_first_of_a_list() {
+    for (text, threads) in [
+        (None, None),
+        (Some("4"), Some(4)),
+        (Some(" 3 , 2"), Some(3)),
+        (Some("0"), None),
+        (Some("-1"), None),
+        (Some(""), None),
+        (Some("many"), None),
+    ] {
+        assert_eq!(of_openmp(text), threads, "{text:?}");
+    }
+}
+
+#[test]
+fn every_part_is_recorded_once() {
+    let work = |_| run(3, |_| std::hint::black_box(()));
+    let ((), phases) = recorded(|| pool_of(2).install(|| run(5, work)));
+    // Other tests run at the same time, so there may be more phases.
+    assert!(phases.iter().any(|phase| phase.parts.len() == 5));
+}

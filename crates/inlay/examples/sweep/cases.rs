@@ -84,13 +84,28 @@ pub(crate) fn all() -> Vec<Case> {
             },
         },
         Case {
-            threshold: &tuning::CACHED,
-            what: "bytes of updates, sums of rows of 256 bytes, ten rows per place",
-            strategies: ["directly", "by place"],
-            sizes: 8 << 20..=256 << 20,
-            short: 8 << 20,
+            threshold: &tuning::SCANNED,
+            what: "threads, sums of 4M values into 100k",
+            strategies: ["each reads the index", "partitioned"],
+            sizes: 2..=64,
+            short: 2,
             level: None,
-            call: |bytes| scatter(64, bytes / 2560, bytes / 256, DType::F32, true),
+            call: |threads| {
+                inlay::set_num_threads(threads);
+                scatter(1, 100_000, 4_000_000, DType::F32, true)
+            },
+        },
+        Case {
+            threshold: &tuning::WAVE,
+            what: "bytes that 8 threads partition at a time, sums of 4M values into 100k",
+            strategies: ["at one time", "in waves"],
+            sizes: 1 << 20..=64 << 20,
+            short: 1 << 20,
+            level: None,
+            call: |bytes| {
+                inlay::set_num_threads(8);
+                scatter(1, 100_000, bytes / 16, DType::F32, true)
+            },
         },
         Case {
             threshold: &tuning::NOTED,

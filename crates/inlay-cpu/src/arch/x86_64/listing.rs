@@ -5,44 +5,36 @@ use std::arch::x86_64::*;
 use super::prefetch_first;
 use crate::arch::{IndexBlock, Level, Listed, level};
 
-/// Lists the entries of a block that name a place of `own`. For each it writes the place, relative
-/// to the start of the range, to `places`. To `beside` it writes the number of the entry in the
-/// block, or with `WORDS` its data, which is a 32-bit word. It reads whole vectors of eight
-/// entries, and none below AVX-512.
+/// Lists the entries of a block that name a place of `own`. For each it writes two 32-bit words to
+/// `to`: the place, relative to the start of the range, and the number of the entry in the block,
+/// or with `WORDS` its data, which is a 32-bit word. It reads whole vectors of eight entries, and
+/// none below AVX-512.
 ///
 /// # Safety
-/// The index values can be read. With `WORDS`, a word for each value can be read at `data`. Both
-/// lists have room for one element per value and 8 more.
+/// The index values can be read. With `WORDS`, a word for each value can be read at `data`. The
+/// list has room for one element per value and 8 more.
 #[inline(always)]
-pub(crate) unsafe fn list_owned<const WORDS: bool>(
-    block: IndexBlock,
-    places: *mut u32,
-    beside: *mut u32,
-) -> Listed {
+pub(crate) unsafe fn list_owned<const WORDS: bool>(block: IndexBlock, to: *mut [u32; 2]) -> Listed {
     if level() < Level::Avx512 {
         return Listed::default();
     }
     // SAFETY: the caller's promise; the machine has the current level.
-    unsafe { list_avx512::<WORDS>(&block, places, beside) }
+    unsafe { list_avx512::<WORDS>(&block, to) }
 }
 
 /// # Safety
 /// As for [`list_owned`], and the machine has AVX-512.
 #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
-unsafe fn list_avx512<const WORDS: bool>(
-    block: &IndexBlock,
-    places: *mut u32,
-    beside: *mut u32,
-) -> Listed {
+unsafe fn list_avx512<const WORDS: bool>(block: &IndexBlock, to: *mut [u32; 2]) -> Listed {
     let IndexBlock { values, len, size, ref own, data: (data, step), next } = *block;
     let done = len / 8 * 8;
     let (size, first) = (_mm512_set1_epi64(size as i64), _mm512_set1_epi64(own.start as i64));
     let count = _mm512_set1_epi64(own.len() as i64);
-    let mut numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let mut numbers = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
     let (mut len, mut outside) = (0, 0);
     for k in (0..done).step_by(8) {
         // SAFETY: `k + 8` is at most the number of values, and of words with `WORDS`. At most `k`
-        // entries were listed, so eight more fit into the lists.
+        // entries were listed, so eight more fit into the list.
         unsafe {
             // Another thread may change the values, so each is loaded once, and one register is
             // both checked and used. An entry is listed only if `local`, which is stored, is below
@@ -58,16 +50,14 @@ unsafe fn list_avx512<const WORDS: bool>(
             outside |= _mm512_cmpge_epu64_mask(at, size);
             let local = _mm512_sub_epi64(at, first);
             let owned = _mm512_cmplt_epu64_mask(local, count);
-            let with = match WORDS {
-                true => _mm256_loadu_si256(data.cast::<u32>().add(k).cast()),
+            let beside = match WORDS {
+                true => _mm512_cvtepu32_epi64(_mm256_loadu_si256(data.cast::<u32>().add(k).cast())),
                 false => numbers,
             };
-            let local = _mm256_maskz_compress_epi32(owned, _mm512_cvtepi64_epi32(local));
-            let with = _mm256_maskz_compress_epi32(owned, with);
-            _mm256_storeu_si256(places.add(len).cast(), local);
-            _mm256_storeu_si256(beside.add(len).cast(), with);
+            let both = _mm512_or_si512(local, _mm512_slli_epi64(beside, 32));
+            _mm512_storeu_si512(to.add(len).cast(), _mm512_maskz_compress_epi64(owned, both));
             len += owned.count_ones() as usize;
-            numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32(8));
+            numbers = _mm512_add_epi64(numbers, _mm512_set1_epi64(8));
         }
     }
     Listed { done, len, outside: outside != 0 }

@@ -44,7 +44,7 @@ pub(super) fn scatter(
                 };
                 groups.fill(count, named);
                 for group in 0..groups.len() {
-                    let (place, members) = (groups.place(group, named), groups.members(group));
+                    let (place, members) = (groups.place(group), groups.members(group));
                     if members.len() == 0 {
                         continue;
                     }

@@ -6,10 +6,10 @@ use std::ops::Range;
 use inlay_core::{Combine, Result};
 
 use super::near::{Near, NearReduction};
-use super::{RowScatter, ahead};
+use super::{Index, RowScatter, ahead};
 use crate::kernels::copy::{copy_to, move_run};
 use crate::kernels::groups::Groups;
-use crate::kernels::positions::Positions;
+use crate::kernels::listing::IndexReader;
 use crate::kernels::reducer::{ReduceRun, Rows, dispatch_reduce, prefetch_far, reduce_run};
 use crate::number::dispatch_width;
 use crate::threads;
@@ -22,23 +22,31 @@ const BLOCK: usize = 16 << 10;
 /// The bytes of a cache line. Rows are split into multiples of it.
 pub(super) const LINE: usize = 64;
 
-pub(super) fn scatter(call: &RowScatter<'_>, index: &Positions) -> Result<()> {
-    let (entries, places) = (index.values().len(), call.dst.layout().shape()[call.axis]);
+pub(super) fn scatter(call: &RowScatter<'_>, index: Index<'_>) -> Result<()> {
+    let places = call.dst.layout().shape()[call.axis];
     let (last, rows) = (call.combine == Combine::Assign, call.updates.layout().shape()[call.axis]);
-    let mut groups = Groups::of_numbers(entries, places, last, rows)?;
-    groups.fill_from(index, |entry| match call.selected {
+    let number = |entry: usize| match call.selected {
         Some(selected) => selected[entry] as usize,
         None => entry,
-    });
-    by_place(call, index, &groups);
+    };
+    let group = |index: &IndexReader<'_>| Groups::of(index, places, last, rows, number);
+    let groups = match group(&IndexReader::Raw(index.values))? {
+        Some(groups) => groups,
+        // An entry is out of range, or one thread groups them.
+        None => {
+            let positions = index.positions(call.axis, places)?;
+            let groups = group(&IndexReader::Checked(&positions))?;
+            groups.unwrap_or_else(|| unreachable!("positions were checked"))
+        }
+    };
+    by_place(call, index.values.layout().numel(), &groups);
     Ok(())
 }
 
 /// Writes all places from their grouped entries.
-fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
+fn by_place(call: &RowScatter<'_>, entries: usize, groups: &Groups) {
     let RowScatter { dst, base, updates, combine, .. } = *call;
     let size = dst.same_size(&updates);
-    let entries = index.values().len();
     let base = match base {
         Some(base) if !groups.is_dense() => {
             copy_to(dst, base);
@@ -59,11 +67,10 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
         1
     };
 
-    let named = |entry: usize| index.values()[entry] as usize;
     let at = move |run: &Run<3>, place: usize| {
         let by = |k: usize| run.offsets[k] + place as isize * steps[k];
         // SAFETY: the walk keeps the run inside of the rows. The place lies inside of the axis,
-        // because `Groups::fill_from` has checked the positions.
+        // because `Groups::of` has checked the entries.
         unsafe { (dst.origin().offset(by(0)), old.origin().offset(by(1))) }
     };
     let keep = |run: &Run<3>, place: usize| {
@@ -81,7 +88,7 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
     match combine {
         Combine::Assign => {
             dispatch_width!(size, W => each_row(&rows, &cut, size, cost, columns, |run, group| {
-                let place = groups.place(group, named);
+                let place = groups.place(group);
                 let Some(entry) = groups.last(group) else { return keep(&run, place) };
                 let from = |entry: usize| run.offsets[2] + entry as isize * steps[2];
                 if let Some(ahead) = ahead
@@ -105,7 +112,7 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
                 dst.dtype(),
                 (T, R) => (reduce_run::<T, R>, NearReduction::of::<T, R>())
             );
-            let near = near.zip(Near::new(&call, groups, index.values(), include_self));
+            let near = near.zip(Near::new(&call, groups, include_self));
             each_part(&rows, &cut, size, cost, columns, &|run, part| {
                 if let Some((way, near)) = &near
                     && (way.fits)(near, run)
@@ -116,7 +123,7 @@ fn by_place(call: &RowScatter<'_>, index: &Positions, groups: &Groups) {
                     return;
                 }
                 for group in part {
-                    let (place, members) = (groups.place(group, named), groups.members(group));
+                    let (place, members) = (groups.place(group), groups.members(group));
                     if members.len() == 0 {
                         keep(run, place);
                         continue;

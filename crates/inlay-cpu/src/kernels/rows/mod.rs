@@ -7,6 +7,7 @@
 mod direct;
 mod grouped;
 mod near;
+mod plans;
 mod products;
 mod small;
 mod values;
@@ -21,8 +22,7 @@ use super::listing::{IndexReader, MOST_PLACES};
 use super::positions::Positions;
 use super::reducer::{is_in_place, prefetch_far, rows_ahead};
 use crate::number::dispatch_width;
-use crate::threads;
-use crate::tuning::{CACHED, NOTED, SHORT_ROW};
+use crate::tuning::{NOTED, SHORT_ROW};
 use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Dst, Src};
@@ -32,23 +32,15 @@ pub use products::{products_of_all, products_of_others};
 
 /// Rows of up to this many bytes are reduced directly (`direct.rs`), longer ones by place
 /// (`grouped.rs`). For a short row, looking up its group takes longer than the row itself. For a
-/// long row it is faster to read updates out of order than to write the place repeatedly. (1M rows:
-/// directly takes 0.9 of the time for 64 bytes, and 1.1 for 128 bytes.)
-const DIRECT_ROW: usize = 64;
+/// long row it is faster to read updates out of order than to write the place repeatedly. (256 MB of
+/// updates, directly and by place: rows of 256 bytes take 20 and 30 ms, of 512 bytes 18 and 22 ms,
+/// of 1 KiB 18 and 17 ms.)
+const DIRECT_ROW: usize = 512;
 
-/// The same limit for one thread, which reads all updates in the order of memory, and for strided
-/// rows, of which a cache line holds few elements. (256 MB of updates, directly and by place: rows
-/// of 256 bytes take 20 and 30 ms, of 512 bytes 18 and 22 ms, of 1 KiB 18 and 17 ms.)
-const DIRECT_ROW_ALONE: usize = 512;
-
-/// The same limit for assignments. By place, only the last update of each place is read. (By place
-/// and directly: 500k rows of 32 bytes into 50k take 1.5 and 1.9 ms, 1M rows of 256 bytes into 100k
-/// 6 and 25 ms, 4M rows of 4 bytes into 400k 7.9 and 5.7 ms.)
-const DIRECT_ASSIGNED: usize = 16;
-
-/// The same limit for assignments by one thread. (500k rows of 32 bytes into 50k: 1.06 ms directly,
-/// 1.26 ms by place.)
-const DIRECT_ASSIGNED_ALONE: usize = 32;
+/// The same limit for assignments with more entries than places. By place, only the last update of
+/// each place is read. (500k rows of 32 bytes into 50k on one thread: 1.06 ms directly, 1.26 ms by
+/// place. 1M rows of 256 bytes into 100k on two: 25 ms directly, 6 ms by place.)
+const DIRECT_ASSIGNED: usize = 32;
 
 /// The same limit for sparse indices, whose entries take longer to group than to write. Longer rows
 /// are processed by place, where threads can share a row. (100k rows of 256 bytes into 1M, directly
@@ -209,34 +201,21 @@ fn scatter(call: &RowScatter<'_>, index: Index<'_>) -> Result<()> {
     let places = dst.layout().shape()[axis];
     let direct = Direct::new(call);
     let direct = call.suits(&direct, &IndexReader::Raw(index.values)).then_some(&direct);
+    let direct = direct.map(|direct| (direct, direct.plan(&IndexReader::Raw(index.values))));
     // A fresh result is discarded if an entry turns out to be out of range, so the index can be
     // checked while it is used. The checked copy below then finds the entry for the error message.
-    if let (Some(direct), Some(_)) = (direct, base)
-        && direct.reads_index_once()
-        && direct.run(&IndexReader::Raw(index.values))?
+    if let (Some((direct, plan)), Some(_)) = (&direct, base)
+        && direct.reads_index_once(plan)
+        && direct.run(plan, &IndexReader::Raw(index.values))?
     {
         return Ok(());
     }
-    let positions = Positions::read(index.op, index.arg, index.values, axis, places)?;
-    match direct {
-        Some(direct) => {
-            let done = direct.run(&IndexReader::Checked(&positions))?;
-            assert!(done, "positions were checked");
-            Ok(())
-        }
-        None => grouped::scatter(call, &positions),
-    }
+    let Some((direct, plan)) = direct else { return grouped::scatter(call, index) };
+    let positions = index.positions(axis, places)?;
+    let done = direct.run(&plan, &IndexReader::Checked(&positions))?;
+    assert!(done, "positions were checked");
+    Ok(())
 }
-
-/// Returns whether a few places have most of the entries, so that caches hold these places. (1M
-/// rows of 256 bytes whose places follow Zipf's law: 12 ms directly, 14 ms by place.)
-fn is_uneven(index: &IndexReader<'_>, places: usize) -> bool {
-    let sampled = index.sample(SAMPLES, places);
-    sampled.chunk_by(|a, b| a == b).count() <= sampled.len() / 2
-}
-
-/// The number of entries that [`is_uneven`] samples.
-const SAMPLES: usize = 256;
 
 /// The arguments of a scatter of rows without the index, checked by [`RowScatter::expect_sound`].
 #[derive(Clone, Copy)]
@@ -296,17 +275,12 @@ impl<'a> RowScatter<'a> {
     fn suits(&self, direct: &Direct<'_>, index: &IndexReader<'_>) -> bool {
         let row = direct.row_len() * self.dst.same_size(&self.updates);
         let (places, entries) = (self.dst.layout().shape()[self.axis], index.len());
-        let in_order = self.selected.is_none() && threads::num_threads() == 1;
         let longest = match self.combine {
             _ if !is_dense(entries, places) => DIRECT_SPARSE,
-            Combine::Assign if in_order => DIRECT_ASSIGNED_ALONE,
-            Combine::Assign => DIRECT_ASSIGNED,
-            Combine::Reduce { .. } if direct.with_gaps() || in_order => DIRECT_ROW_ALONE,
-            Combine::Reduce { .. } if row <= DIRECT_ROW || self.selected.is_some() => DIRECT_ROW,
-            Combine::Reduce { .. } => {
-                let cached = entries.saturating_mul(row) <= CACHED.get();
-                if cached || is_uneven(index, places) { DIRECT_ROW_ALONE } else { DIRECT_ROW }
-            }
+            Combine::Assign if entries > places => DIRECT_ASSIGNED,
+            // The entries of a sorted index are grouped already.
+            Combine::Reduce { .. } if index.slices(1, places, false).is_some() => usize::MAX,
+            _ => DIRECT_ROW,
         };
         let able = match self.combine {
             Combine::Assign => true,
@@ -318,6 +292,6 @@ impl<'a> RowScatter<'a> {
                 in_place && (noted || !notes)
             }
         };
-        able && row <= longest && self.dst.layout().numel() > 0
+        able && row <= longest && places <= MOST_PLACES && self.dst.layout().numel() > 0
     }
 }

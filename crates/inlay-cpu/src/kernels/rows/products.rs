@@ -14,6 +14,7 @@ use num_complex::{Complex32, Complex64};
 use super::grouped::each_row;
 use crate::kernels::copy::copy_to;
 use crate::kernels::groups::{Groups, Members};
+use crate::kernels::listing::IndexReader;
 use crate::kernels::positions::{Positions, Shared};
 use crate::kernels::reducer::each;
 use crate::memory::{Plain, Scratch};
@@ -78,7 +79,6 @@ struct Factors<'a> {
     sources: [Src<'a>; 4],
     rows: Walk<4>,
     steps: [isize; 4],
-    index: &'a Positions,
     groups: Groups,
     entries: usize,
 }
@@ -140,12 +140,7 @@ pub fn products_of_all(
 }
 
 impl<'a> Factors<'a> {
-    fn new(
-        dst: Target<'a>,
-        sources: [Src<'a>; 3],
-        axis: usize,
-        index: &'a Positions,
-    ) -> Result<Self> {
+    fn new(dst: Target<'a>, sources: [Src<'a>; 3], axis: usize, index: &Positions) -> Result<Self> {
         for src in &sources {
             dst.expect_apart(src);
             assert_eq!(dst.dtype(), src.dtype(), "one dtype");
@@ -159,9 +154,10 @@ impl<'a> Factors<'a> {
         assert_eq!(index.values().len(), entries, "a place for each row");
         index.expect_within(places);
         assert_eq!(places, others, "g and first have equally many places");
-        let mut groups = Groups::with_capacity(entries, places, false)?;
-        groups.fill_from(index, |entry| entry);
-        Ok(Factors { sources, rows, steps, index, groups, entries })
+        let index = IndexReader::Checked(index);
+        let groups = Groups::of(&index, places, false, entries, |entry| entry)?;
+        let groups = groups.unwrap_or_else(|| unreachable!("positions were checked"));
+        Ok(Factors { sources, rows, steps, groups, entries })
     }
 
     /// Returns whether elements are multiplied one at a time, because the elements of a row are
@@ -179,13 +175,12 @@ impl<'a> Factors<'a> {
         visit: impl Fn(&Run<4>, usize, Members<'_>) + Sync,
     ) {
         let Factors { rows, groups, entries, .. } = self;
-        let named = |entry: usize| self.index.values()[entry] as usize;
         let threads = threads::num_threads();
         let columns = if groups.largest() > entries / threads { threads } else { 1 };
         let cost = 4 * size_of::<T>() * (1 + entries / groups.len().max(1));
         let cut = |part: usize, parts: usize| groups.cut(part, parts);
         each_row(rows, &cut, size_of::<T>(), cost, columns, |run, group| {
-            let (place, members) = (groups.place(group, named), groups.members(group));
+            let (place, members) = (groups.place(group), groups.members(group));
             if members.len() == 0 {
                 return;
             }

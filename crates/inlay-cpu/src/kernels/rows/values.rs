@@ -3,29 +3,30 @@
 use std::hint::{black_box, select_unpredictable};
 use std::mem::MaybeUninit;
 
-use super::direct::{AHEAD, Direct, Task};
+use super::direct::{AHEAD, Direct, Listed, Task};
 use super::write::Note;
-use crate::kernels::listing::List;
+use crate::kernels::listing::Values;
+use crate::kernels::partition::Item;
+use crate::kernels::positions::{from_front, is_inside};
 use crate::kernels::reducer::{Reducer, prefetch};
+use crate::memory::Plain;
 
 /// Assigns each entry of a block to its place. The last entry of a place wins. Entries whose places
-/// other threads own are written to a dummy variable, which is faster than a list. (10M values into
-/// 1M: 0.8 of the time.) Returns false if an index value is negative or out of range.
+/// other threads own are written to a dummy variable, which is faster than a branch. Returns the
+/// lowest and the highest place that was named, or `None` if an index value is out of range.
 ///
 /// [`Values::get`] loads each index value once, so the value that is compared with the range is the
 /// value that is used, even if another thread changes the index.
 ///
-/// [`Values::get`]: crate::kernels::listing::Values::get
-///
 /// # Safety
 /// The task lies inside of the call's views, whose rows are contiguous single values, and no other
-/// thread has its places.
-pub(super) unsafe fn assign_values<W: Copy>(
+/// thread has its places. `values` are its entries.
+pub(super) unsafe fn assign_scanned<W: Copy>(
     direct: &Direct<'_>,
     task: &Task<'_>,
-    _list: &mut List,
-    _words: &mut [u32],
-) -> bool {
+    values: Values<'_>,
+) -> Option<[usize; 2]> {
+    let places = direct.places();
     // SAFETY: the caller's promise; a place outside of the range is not written.
     unsafe {
         let (to, from) = direct.origins(task);
@@ -35,88 +36,134 @@ pub(super) unsafe fn assign_values<W: Copy>(
         // If the compiler saw that nobody reads the dummy variable, it would skip the write by a
         // branch.
         let aside = black_box(aside.as_mut_ptr());
-        let mut largest = 0;
-        for k in 0..task.values.len() {
-            let value = task.values.get(k) as u64;
-            largest = value.max(largest);
+        let (mut lowest, mut highest) = (u64::MAX, 0);
+        for k in 0..values.len() {
+            let value = values.get(k) as u64;
+            (lowest, highest) = (value.min(lowest), value.max(highest));
             let local = value.wrapping_sub(first);
             let place = select_unpredictable(local < count, to.wrapping_add(local as usize), aside);
             place.write_unaligned(from.add(k).read_unaligned());
         }
-        largest < direct.places() as u64
-    }
-}
-
-/// Reduces all entries of a block into their places, if this thread owns all places and no index
-/// value is negative or out of range. Otherwise it writes nothing and returns false.
-///
-/// # Safety
-/// As for [`assign_values`]; `words` are the notes of the range.
-pub(super) unsafe fn join_all<T: Copy, R: Reducer<T>, N: Note>(
-    direct: &Direct<'_>,
-    task: &Task<'_>,
-    list: &mut List,
-    words: &mut [u32],
-) -> bool {
-    if task.own.len() < direct.places() {
-        return false;
-    }
-    let Some(places) = list.all_places(task.values, direct.places()) else { return false };
-    // SAFETY: the caller's promise; `all_places` has checked the places, which are a private copy.
-    unsafe {
-        let (to, from) = direct.origins(task);
-        let last = places.len().saturating_sub(1);
-        for (k, &place) in places.iter().enumerate() {
-            // With notes, prefetching takes more time than it saves.
-            if N::NOTHING {
-                let next = places[(k + AHEAD).min(last)] as usize;
-                prefetch(to.cast::<T>().wrapping_add(next).cast(), 1);
-            }
-            let value = from.cast::<T>().add(k).read_unaligned();
-            join_one::<T, R, N>(to.cast(), place as usize, value, words);
+        if highest < places as u64 {
+            return Some([lowest as usize, highest as usize]);
         }
+        // A value counts from the end, or is out of range. The block is written again.
+        (lowest, highest) = (u64::MAX, 0);
+        for k in 0..values.len() {
+            let at = from_front(values.get(k), places);
+            if !is_inside(at, places) {
+                return None;
+            }
+            let at = at as u64;
+            (lowest, highest) = (at.min(lowest), at.max(highest));
+            let local = at.wrapping_sub(first);
+            if local < count {
+                to.add(local as usize).write_unaligned(from.add(k).read_unaligned());
+            }
+        }
+        Some([lowest as usize, highest as usize])
     }
-    true
 }
 
-/// Reduces updates that are listed beside their places.
+/// Assigns each entry of a task to its place. The last entry of a place wins.
 ///
 /// # Safety
-/// As for [`join_all`]; the list was filled with words, and every word is a `T`.
-pub(super) unsafe fn join_words<T: Copy, R: Reducer<T>, N: Note>(
+/// As for [`assign_scanned`].
+pub(super) unsafe fn assign_values<W: Copy>(
     direct: &Direct<'_>,
     task: &Task<'_>,
-    list: &List,
+    _words: &mut [u32],
+) {
+    // SAFETY: the caller's promise; places lie inside of the range.
+    unsafe {
+        let to = direct.origins(task).0.cast::<W>();
+        each::<W>(direct, task, true, |place, value| to.add(place).write_unaligned(value));
+    }
+}
+
+/// Reduces each entry of a task into its place.
+///
+/// # Safety
+/// As for [`assign_scanned`]; `words` are the notes of the range.
+pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
+    direct: &Direct<'_>,
+    task: &Task<'_>,
     words: &mut [u32],
 ) {
-    assert_eq!(size_of::<T>(), size_of::<u32>(), "an update is a 32-bit word");
-    // SAFETY: the caller's promise; `List` keeps places inside of the range.
+    // SAFETY: the caller's promise; places lie inside of the range.
     unsafe {
-        let (to, _) = direct.origins(task);
-        for (&place, value) in list.places().iter().zip(list.beside()) {
-            let value = std::ptr::from_ref(value).cast::<T>().read();
-            join_one::<T, R, N>(to.cast(), place as usize, value, words);
+        let to = direct.origins(task).0.cast::<T>();
+        // While entries name the same place, as in a sorted index, its value stays in a register.
+        // A load of what was just stored would take longer than the reduction. (10M values into 10k
+        // by a sorted index: 13 ms instead of 37.)
+        let mut last: Option<(usize, T)> = None;
+        // With notes, prefetching takes more time than it saves.
+        each::<T>(direct, task, N::NOTHING, |place, value| {
+            if let Some((at, so_far)) = last {
+                if at == place {
+                    if N::COUNTS {
+                        N::takes_part(words, place);
+                    }
+                    last = Some((at, R::merge(so_far, value)));
+                    return;
+                }
+                to.add(at).write_unaligned(so_far);
+            }
+            let takes_part = N::takes_part(words, place);
+            let joined = R::merge(to.add(place).read_unaligned(), value);
+            last = Some((place, select_unpredictable(takes_part, joined, R::alone(value))));
+        });
+        if let Some((at, done)) = last {
+            to.add(at).write_unaligned(done);
         }
     }
 }
 
-/// Reduces a value into a place.
+/// Calls `visit` with the place and the update of each entry of a task. `ahead` tells whether places
+/// are prefetched.
 ///
 /// # Safety
-/// `to` is the address of the first place of a range, `words` are its notes, and `place` is one of
-/// its places.
+/// As for [`assign_scanned`].
 #[inline(always)]
-unsafe fn join_one<T: Copy, R: Reducer<T>, N: Note>(
-    to: *mut T,
-    place: usize,
-    value: T,
-    words: &mut [u32],
+unsafe fn each<T: Copy>(
+    direct: &Direct<'_>,
+    task: &Task<'_>,
+    ahead: bool,
+    mut visit: impl FnMut(usize, T),
 ) {
     // SAFETY: the caller's promise.
-    unsafe {
-        let takes_part = N::takes_part(words, place);
-        let to = to.add(place);
-        let joined = R::merge(to.read_unaligned(), value);
-        to.write_unaligned(select_unpredictable(takes_part, joined, R::alone(value)));
+    let (to, from) = unsafe { direct.origins(task) };
+    let (to, from) = (to.cast::<T>(), from.cast::<T>());
+    match task.listed {
+        Listed::InOrder(places) => {
+            let last = places.len().saturating_sub(1);
+            for (k, &place) in places.iter().enumerate() {
+                if ahead {
+                    let next = places[(k + AHEAD).min(last)] as usize;
+                    prefetch(to.wrapping_add(next).cast(), 1);
+                }
+                // SAFETY: the caller's promise: there is an update for each entry.
+                visit(place as usize, unsafe { from.add(k).read_unaligned() });
+            }
+        }
+        Listed::Words(items) => each_word(items, visit),
+        Listed::LongWords(items) => each_word(items, visit),
+        Listed::Numbered(items, _) => {
+            for item in items {
+                // SAFETY: the caller's promise: there is an update for each entry.
+                let value = unsafe { from.add(item.beside as usize).read_unaligned() };
+                visit(item.place as usize, value);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn each_word<T: Copy, P: Plain>(items: &[Item<P>], mut visit: impl FnMut(usize, T)) {
+    assert!(size_of::<T>() <= size_of::<P>(), "a word holds an update");
+    for item in items {
+        let word = item.beside;
+        // SAFETY: the word was made from the bytes of an update.
+        visit(item.place as usize, unsafe { std::mem::transmute_copy(&word) });
     }
 }

@@ -3,7 +3,7 @@
 
 use inlay::{DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor, set_num_threads};
 use inlay_cpu::arch::{self, Level};
-use inlay_cpu::tuning::{CACHED, GRAIN, STREAM};
+use inlay_cpu::tuning::{GRAIN, STREAM, WAVE};
 
 use crate::support::{Rng, tuning};
 
@@ -110,9 +110,9 @@ fn every_level_of_instructions_gives_the_same_bits() {
 #[test]
 fn thresholds_of_users_give_the_bits_of_low_ones() {
     let mut rng = Rng(59);
-    let [grain, stream, cached] = {
+    let [grain, stream, wave] = {
         let _released = tuning::released();
-        [GRAIN.get(), STREAM.get(), CACHED.get()]
+        [GRAIN.get(), STREAM.get(), WAVE.get()]
     };
     set_num_threads(2);
     let check = |calls: Vec<Named<'_>>| {
@@ -131,8 +131,9 @@ fn thresholds_of_users_give_the_bits_of_low_ones() {
     let mut large = calls(&mut rng, DType::F32, stream / 4 / 1000 + 1, 1000);
     large.truncate(6);
     check(large);
-    // Updates that are larger than the caches, in rows of medium length.
-    let (rows, width) = (cached / 4 / 64 + 1, 64);
+    // Updates that are larger than what is partitioned at a time, in rows of medium length.
+    set_num_threads(5);
+    let (rows, width) = (wave / 4 / 64 + 1, 64);
     let x = numbers(&mut rng, DType::F32, &[rows / 10, width]);
     let updates = Tensor::full(&[rows, width], 3, DType::F32).unwrap();
     let at = index(&mut rng, &[rows], rows / 10);

@@ -3,6 +3,7 @@
 
 mod keys;
 mod large;
+mod threads;
 mod ways;
 
 use crate::support::case::canonical;

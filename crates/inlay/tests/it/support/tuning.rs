@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use inlay_cpu::tuning::{CACHED, GRAIN, STREAM, Threshold};
+use inlay_cpu::tuning::{GRAIN, STREAM, Threshold, WAVE};
 
 /// Tests with low thresholds hold this lock shared. Tests with default thresholds hold it
 /// exclusively.
@@ -17,10 +17,10 @@ thread_local! {
 }
 
 /// The thresholds that [`low`] sets to [`LOW`] bytes.
-static LOWERED: [&Threshold; 3] = [&GRAIN, &STREAM, &CACHED];
+static LOWERED: [&Threshold; 3] = [&GRAIN, &STREAM, &WAVE];
 
 /// The low value in bytes. Larger work is split among threads, larger results are written with
-/// non-temporal stores, and larger updates count as too large for the caches.
+/// non-temporal stores, and more entries are partitioned in several waves.
 pub(crate) const LOW: usize = 64 << 10;
 
 fn lower() {
