@@ -119,7 +119,7 @@ def cases(scale: float) -> Iterator[Case]:
                     x.stop_gradient = False
 
                     def grad(x=x, index=index) -> object:
-                        x.clear_gradient()
+                        x.clear_grad()
                         inlay.index_select(x, index).sum().backward()
                         return x.grad
 

@@ -207,10 +207,11 @@ impl Groups {
         let (order, ends) = (groups.order.shared(), groups.ends.shared());
         let (named, keys) = (groups.named.shared(), &keys[..]);
         threads::run(ranges.len(), |range| {
-            let mut group: usize = distinct[..range].iter().sum();
+            let first: usize = distinct[..range].iter().sum();
             let mut at = starts[range];
             let keys = &keys[starts[range]..starts[range + 1]];
-            for same in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+            let same = keys.chunk_by(|a, b| a >> 32 == b >> 32);
+            for (group, same) in (first..).zip(same) {
                 // SAFETY: each range has its own part of the entries, and of the groups.
                 unsafe {
                     for key in same {
@@ -220,7 +221,6 @@ impl Groups {
                     named.set(group, (same[0] >> 32) as usize);
                     ends.set(group, at);
                 }
-                group += 1;
             }
         });
         Ok(groups)

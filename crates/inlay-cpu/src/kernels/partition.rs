@@ -335,9 +335,9 @@ impl<P: Plain> Stage<P> {
         }
         if fits && self.fits() {
             let mut at = 0;
-            for range in 0..self.ranges {
+            for (range, start) in starts[..self.ranges].iter_mut().enumerate() {
                 let staged = self.items(range);
-                starts[range] = at as u32;
+                *start = at as u32;
                 to[at..at + staged.len()].copy_from_slice(staged);
                 at += staged.len();
             }
@@ -430,21 +430,18 @@ impl<P: Plain> Stage<P> {
     }
 }
 
-/// Splits the axis into about `parts` ranges that have about equally many entries.
+/// Splits an axis of `places` into about `parts` ranges that have about equally many entries and
+/// begin at multiples of `align` places.
 pub(super) fn even_ranges(
     index: &IndexReader<'_>,
     places: usize,
     parts: usize,
+    align: usize,
 ) -> Vec<Range<usize>> {
-    if parts <= 1 { vec![0..places] } else { ranges(index, places, parts, ALIGN).0 }
+    ranges(index, places, parts, align).0
 }
 
-/// Ranges that threads write at the same time begin at a multiple of this many places, so that they
-/// share no cache line, even if an element is one byte.
-const ALIGN: usize = 64;
-
-/// Splits the axis into about `parts` ranges that have about equally many entries and begin at
-/// multiples of `align` places.
+/// Returns [`even_ranges`], and which range a place belongs to.
 fn ranges(
     index: &IndexReader<'_>,
     places: usize,
@@ -456,7 +453,9 @@ fn ranges(
         shift += 1;
     }
     let parts = parts.clamp(1, MOST_RANGES);
-    let sampled = index.sample(parts * SAMPLES, places);
+    // One range needs no sample.
+    let samples = if parts > 1 { parts * SAMPLES } else { 1 };
+    let sampled = index.sample(samples, places);
     let quantile = |part: usize| sampled.get(part * sampled.len() / parts);
     // A place that has more than its share of the entries begins a range and ends one.
     let mut cuts = vec![0];

@@ -122,6 +122,8 @@ pub(super) struct Task<'t> {
     /// The row of updates that has the number 0.
     pub(super) first: usize,
     pub(super) listed: Listed<'t>,
+    /// The address of the first place of the range, if a copy of its places is written.
+    pub(super) stage: Option<*mut u8>,
 }
 
 /// The functions that write the entries of a call.
@@ -244,7 +246,10 @@ impl Direct<'_> {
         let to = task.run.offsets[0] + task.own.start as isize * self.steps[0];
         let from = task.run.offsets[2] + task.first as isize * self.steps[2];
         // SAFETY: the caller's promise.
-        unsafe { (self.call.dst.origin().offset(to), self.call.updates.origin().offset(from)) }
+        unsafe {
+            let to = task.stage.unwrap_or(self.call.dst.origin().offset(to));
+            (to, self.call.updates.origin().offset(from))
+        }
     }
 
     /// Calls `visit` with the place of each entry of a task, relative to the range, the address of

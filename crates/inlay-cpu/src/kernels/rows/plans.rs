@@ -17,7 +17,7 @@ use crate::kernels::copy::copy_to;
 use crate::kernels::listing::{BLOCK, IndexReader, List, blocks, bounds, read_places};
 use crate::kernels::partition::{Item, Partition, even_ranges, may_partition};
 use crate::kernels::positions::Shared;
-use crate::memory::{Scratch, Space};
+use crate::memory::{Plain, Scratch, Space};
 use crate::threads;
 use crate::tuning::{SCANNED, WAVE};
 use crate::walk::Run;
@@ -106,32 +106,29 @@ impl Direct<'_> {
                 None => self.run(&self.unsorted(self.parts(index.len())), index),
             },
             Plan::Scanned { parts } => self.scanned(parts, index),
-            Plan::Partitioned { parts } if self.of_values() => {
-                let (origin, size) = (self.call.updates.origin(), self.call.dst.dtype().size());
-                let from = Shared(origin.cast_mut());
-                let words = |entry: usize| from.get().wrapping_add(entry * size).cast_const();
-                // SAFETY: updates are contiguous values of this size, one for each entry.
-                match size {
-                    1 => self.partitioned(parts, index, |entry| unsafe {
-                        u32::from_ne_bytes([words(entry).read(), 0, 0, 0])
-                    }),
-                    2 => self.partitioned(parts, index, |entry| unsafe {
-                        let [a, b] = words(entry).cast::<[u8; 2]>().read();
-                        u32::from_ne_bytes([a, b, 0, 0])
-                    }),
-                    4 => self.partitioned(parts, index, |entry| unsafe {
-                        words(entry).cast::<u32>().read_unaligned()
-                    }),
-                    _ => self.partitioned(parts, index, |entry| unsafe {
-                        words(entry).cast::<u64>().read_unaligned()
-                    }),
-                }
-            }
+            Plan::Partitioned { parts } if self.of_values() => match self.call.dst.dtype().size() {
+                1 => self.partitioned(parts, index, |entry| {
+                    u32::from_ne_bytes([self.word::<u8>(entry), 0, 0, 0])
+                }),
+                2 => self.partitioned(parts, index, |entry| {
+                    let [a, b] = self.word::<u16>(entry).to_ne_bytes();
+                    u32::from_ne_bytes([a, b, 0, 0])
+                }),
+                4 => self.partitioned(parts, index, |entry| self.word::<u32>(entry)),
+                _ => self.partitioned(parts, index, |entry| self.word::<u64>(entry)),
+            },
             Plan::Partitioned { parts } => match self.call.selected {
                 Some(selected) => self.partitioned(parts, index, |entry| selected[entry] as u32),
                 None => self.partitioned(parts, index, |entry| entry as u32),
             },
         }
+    }
+
+    /// Returns the update of an entry, if rows are single values of the size of a `W`.
+    #[inline(always)]
+    fn word<W: Plain>(&self, entry: usize) -> W {
+        // SAFETY: the plan is chosen for contiguous values, and there is one for each entry.
+        unsafe { self.call.updates.origin().cast::<W>().add(entry).read_unaligned() }
     }
 
     /// Writes all entries in index order. Threads share the slabs.
@@ -222,7 +219,7 @@ impl Direct<'_> {
 
     /// Writes all entries. Threads share ranges of places, and each reads the whole index.
     fn scanned(&self, parts: usize, index: &IndexReader<'_>) -> Result<bool> {
-        let ranges = even_ranges(index, self.places(), parts);
+        let ranges = even_ranges(index, self.places(), parts, self.align(parts));
         // Any range may have all entries, as far as the list of overflows of counts is concerned.
         let sizes = ranges.iter().map(|own| (index.len(), own.len()));
         let (pieces, words) = self.pieces(sizes, usize::MAX);
@@ -234,9 +231,12 @@ impl Direct<'_> {
         let inside = AtomicBool::new(true);
         self.each_piece(&pieces, &mut space, |piece, run, space| {
             notes.clear(space);
-            if !self.scan(run, &ranges[piece.range], index, writers, space) {
-                inside.store(false, Relaxed);
-            }
+            let own = &ranges[piece.range];
+            self.staged(&run, own, |stage| {
+                if !self.scan((run, stage), own, index, writers, space) {
+                    inside.store(false, Relaxed);
+                }
+            });
         });
         Ok(inside.into_inner())
     }
@@ -244,7 +244,7 @@ impl Direct<'_> {
     /// Writes the entries that name a place of `own`. Returns whether all entries are in range.
     fn scan(
         &self,
-        run: Run<3>,
+        (run, stage): (Run<3>, Option<*mut u8>),
         own: &Range<usize>,
         index: &IndexReader<'_>,
         writers: Writers,
@@ -257,7 +257,7 @@ impl Direct<'_> {
         for block in index.blocks() {
             let values = index.values(block.clone(), &mut room);
             let first = if self.call.selected.is_some() { 0 } else { block.start };
-            let mut task = Task { run, own, first, listed: Listed::InOrder(&[]) };
+            let mut task = Task { run, own, first, listed: Listed::InOrder(&[]), stage };
             // SAFETY: as for `Slice::write`. `List` and `assign_scanned` keep places inside of the
             // range and entries inside of the block, even if another thread changes the index. With
             // `words`, a row of updates is one contiguous word for each entry.
@@ -281,7 +281,7 @@ impl Direct<'_> {
                 (writers.write)(self, &task, space);
             }
         }
-        self.end(run, own, writers, space);
+        self.end((run, stage), own, writers, space);
         inside
     }
 
@@ -294,7 +294,7 @@ impl Direct<'_> {
     ) -> Result<bool> {
         let (places, notes) = (self.places(), Notes::of(self.call.combine));
         let wave = wave(index.len(), places, self.row_bytes(), notes);
-        let align = LINE.div_ceil(self.row_bytes());
+        let align = self.align(parts);
         let mut entries = Partition::new(index, places, parts, align, wave)?;
         if !entries.fill(index, 0..wave, &beside)? {
             return Ok(false);
@@ -327,19 +327,56 @@ impl Direct<'_> {
                         self.copy_base(own);
                     }
                 }
-                entries.each_segment(piece.range, |segment, next| {
-                    let listed = P::listed(segment, next, self.of_values());
-                    let task = Task { run, own, first: 0, listed };
-                    // SAFETY: as for `Slice::write`. The places of a segment lie inside of its
-                    // range, and numbers are those of entries or were checked by the caller.
-                    unsafe { (writers.write)(self, &task, space) };
+                self.staged(&run, own, |stage| {
+                    entries.each_segment(piece.range, |segment, next| {
+                        let listed = P::listed(segment, next, self.of_values());
+                        let task = Task { run, own, first: 0, listed, stage };
+                        // SAFETY: as for `Slice::write`. The places of a segment lie inside of its
+                        // range, and numbers are those of entries or were checked by the caller.
+                        unsafe { (writers.write)(self, &task, space) };
+                    });
+                    if last {
+                        self.end((run, stage), own, writers, space);
+                    }
                 });
-                if last {
-                    self.end(run, own, writers, space);
-                }
             });
         }
         Ok(true)
+    }
+
+    /// Calls `work` with the address of a copy of the places of a range, and copies them back, if the
+    /// range is so short that it shares cache lines with others, which other threads write.
+    /// Otherwise it calls `work` with `None`.
+    fn staged(&self, run: &Run<3>, own: &Range<usize>, work: impl FnOnce(Option<*mut u8>)) {
+        let bytes = own.len() * self.row_bytes();
+        let whole = self.may_stage() && run.len == self.row_len();
+        if !whole || bytes > STAGED {
+            return work(None);
+        }
+        let mut stage = [const { MaybeUninit::<u8>::uninit() }; STAGED];
+        let stage = stage.as_mut_ptr().cast::<u8>();
+        // SAFETY: the places of a range are contiguous and lie inside of the destination. The stage
+        // has room for them, and is written before it is read. No other thread has these places.
+        unsafe {
+            let by = run.offsets[0] + own.start as isize * self.steps[0];
+            let to = self.call.dst.origin().offset(by);
+            std::ptr::copy_nonoverlapping(to, stage, bytes);
+            work(Some(stage));
+            std::ptr::copy_nonoverlapping(stage, to, bytes);
+        }
+    }
+
+    /// Returns whether the destination is contiguous, one row after the other.
+    fn may_stage(&self) -> bool {
+        let bytes = self.row_bytes() as isize;
+        self.slabs() == 1 && !self.with_gaps() && self.steps[0] == bytes
+    }
+
+    /// Returns a number of places at whose multiples ranges for `parts` should begin. Long ranges
+    /// begin with a cache line. Short ones are copied before they are written.
+    fn align(&self, parts: usize) -> usize {
+        let short = self.places().saturating_mul(self.row_bytes()) / parts.max(1) < STAGED / 2;
+        if short && self.may_stage() { 1 } else { LINE.div_ceil(self.row_bytes()) }
     }
 
     /// Copies the old values of a range of places, if there is a base. They are still in a cache
@@ -407,9 +444,15 @@ impl Direct<'_> {
     }
 
     /// Calls the function that is called after the last task of a range.
-    fn end(&self, run: Run<3>, own: &Range<usize>, writers: Writers, space: &mut [u32]) {
+    fn end(
+        &self,
+        (run, stage): (Run<3>, Option<*mut u8>),
+        own: &Range<usize>,
+        writers: Writers,
+        space: &mut [u32],
+    ) {
         if let Some(end) = writers.end {
-            let task = Task { run, own, first: 0, listed: Listed::InOrder(&[]) };
+            let task = Task { run, own, first: 0, listed: Listed::InOrder(&[]), stage };
             // SAFETY: as for the tasks of the range, which the caller has written; there are no
             // entries.
             unsafe { end(self, &task, space) };
@@ -455,7 +498,7 @@ impl<'s> Slice<'s> {
             if let Some(assign) = at_once {
                 let values = index.values(block.clone(), &mut values);
                 let listed = Listed::InOrder(&[]);
-                let task = Task { run, own, first: block.start, listed };
+                let task = Task { run, own, first: block.start, listed, stage: None };
                 // SAFETY: as below; the function checks each place.
                 match unsafe { assign(direct, &task, values) } {
                     Some([low, high]) if whole || low >= own.start && high <= last => continue,
@@ -495,13 +538,13 @@ impl<'s> Slice<'s> {
             } else {
                 (block.start, Listed::InOrder(&*places))
             };
-            let task = Task { run, own, first, listed };
+            let task = Task { run, own, first, listed, stage: None };
             // SAFETY: `RowScatter::expect_sound` has checked the views. The walk keeps the run inside
             // of the rows. The places were checked and are a private copy, and blocks lie inside of
             // the entries. No other thread has the same places and elements, or the same words.
             unsafe { (writers.write)(direct, &task, space) };
         }
-        direct.end(run, own, writers, space);
+        direct.end((run, None), own, writers, space);
         Found::All
     }
 }
@@ -516,3 +559,6 @@ fn wave(entries: usize, places: usize, row: usize, notes: Notes) -> usize {
     let near = (WAVE.get() / (row + size_of::<Item<u64>>())).max(BLOCK * threads::num_threads());
     if whole { entries } else { near.min(entries) }.max(1)
 }
+
+/// Ranges of up to this many bytes are copied before they are written.
+const STAGED: usize = 2 << 10;
