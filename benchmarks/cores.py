@@ -123,7 +123,7 @@ def cases(scale: float) -> Iterator[Case]:
                         inlay.index_select(x, index).sum().backward()
                         return x.grad
 
-                    yield Case(f"gradient of index_select, {what}", grad, 2 * moved, entries)
+                    yield Case(f"gradient of index_select, {what}", grad, 2 * moved)
                     x.stop_gradient = True
     side = max(int(4000 * scale**0.5), 8)
     x, y = floats(side, side), floats(side, side)

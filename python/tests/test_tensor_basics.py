@@ -256,6 +256,41 @@ def test_the_environment_sets_threads_and_cache() -> None:
     assert result.stdout.split() == ["3", "4096"]
 
 
+@pytest.mark.parametrize(
+    ("variables", "threads"),
+    [
+        ({"OMP_NUM_THREADS": "1"}, 1),
+        ({"OMP_NUM_THREADS": "1,4"}, 1),
+        ({"OMP_NUM_THREADS": "4096"}, None),
+        ({"OMP_NUM_THREADS": "all"}, None),
+        ({"OMP_NUM_THREADS": "1", "INLAY_NUM_THREADS": "3"}, 3),
+    ],
+)
+def test_the_number_of_openmp_limits_the_threads(
+    variables: dict[str, str], threads: int | None
+) -> None:
+    command = [sys.executable, "-c", "import inlay; print(inlay.get_num_threads())"]
+    result = subprocess.run(
+        command, env={**os.environ, **variables}, capture_output=True, text=True, check=True
+    )
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert int(result.stdout) == (threads or cores)
+    assert result.stderr == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no such masks")
+def test_an_affinity_mask_limits_the_threads() -> None:
+    program = """
+import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import inlay
+print(inlay.get_num_threads())
+"""
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "1"
+
+
 @pytest.mark.parametrize("threads", ["abc", "0", "-2", "1.5", "4096"])
 def test_a_bad_environment_variable_is_a_warning_on_import(threads: str) -> None:
     program = """

@@ -4,6 +4,7 @@ use half::{bf16, f16};
 use inlay_core::{DType, Kind};
 use num_complex::{Complex32, Complex64};
 
+use super::bands::in_bands;
 use super::copy::{copy_to, move_run};
 use crate::number::{Number, dispatch};
 use crate::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
@@ -21,6 +22,11 @@ use crate::{Bool8, Dst, Src};
 pub fn cast(dst: Dst<'_>, src: Src<'_>) {
     let dst = dst.into_target();
     dst.expect_apart(&src);
+    in_bands(dst, [src], &|dst, [src]| cast_to(dst, src));
+}
+
+/// [`cast`] of views that were checked.
+fn cast_to(dst: Target<'_>, src: Src<'_>) {
     let (from, to) = (src.dtype(), dst.dtype());
     match (from, to) {
         (DType::F16, DType::F32) => return convert::<f16, f32>(dst, src, f16::widen_slice),

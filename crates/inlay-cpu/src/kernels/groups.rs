@@ -4,9 +4,12 @@
 //! other. Each thread takes some of the places, applies the entries of a place in index order, and
 //! writes each place once.
 
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use inlay_core::Result;
 
-use super::listing::IndexReader;
+use super::listing::{BLOCK, IndexReader, blocks, read_places};
 use super::numbers::Numbers;
 use super::partition::{Partition, may_partition};
 use super::positions::Shared;
@@ -21,6 +24,13 @@ const IN_BUCKET: usize = 8;
 /// Returns whether an index of `entries` on an axis of `places` is dense.
 pub(super) fn is_dense(entries: usize, places: usize) -> bool {
     places / DENSE.get() <= entries
+}
+
+/// Returns whether each thread can note something for every place of an axis of `places` and still
+/// has much more work with its share of `entries`.
+pub(super) fn has_few_places(entries: usize, places: usize) -> bool {
+    let notes = places.saturating_mul(4 * threads::num_threads());
+    notes <= entries && entries < u32::MAX as usize && places > 0
 }
 
 /// How the entries are grouped.
@@ -115,6 +125,9 @@ impl Groups {
     ) -> Result<Option<Self>> {
         let entries = index.len();
         let parts = threads::parts(entries, 4 * size_of::<i64>());
+        if last && parts > 1 && has_few_places(entries, places) && bound < u32::MAX as usize {
+            return Groups::last_of_slices(index, places, bound, number);
+        }
         if parts > 1 && may_partition(entries, places) && bound < u32::MAX as usize {
             let beside = |entry: usize| number(entry) as u32;
             let mut partition = Partition::new(index, places, parts, 1, entries)?;
@@ -129,6 +142,47 @@ impl Groups {
         let mut groups = Groups::of_numbers(entries, places, last, bound)?;
         groups.fill_numbers(entries, |entry| values[entry] as usize, number);
         Ok(Some(groups))
+    }
+
+    /// Finds the last entry of each of a few places. Each thread notes the last entries of a slice of
+    /// the index. Those of a later slice come after those of an earlier one.
+    fn last_of_slices(
+        index: &IndexReader<'_>,
+        places: usize,
+        bound: usize,
+        number: impl Fn(usize) -> usize + Sync,
+    ) -> Result<Option<Self>> {
+        let (entries, slices) = (index.len(), threads::num_threads());
+        let mut groups = Groups::of_numbers(entries, places, true, bound)?;
+        groups.groups = places;
+        let mut noted = Scratch::<u32>::new(slices * places)?;
+        let (shared, inside) = (Shared(noted.as_mut_ptr()), AtomicBool::new(true));
+        threads::run(slices, |slice| {
+            // SAFETY: each slice has its own initialized part of the buffer.
+            let noted =
+                unsafe { std::slice::from_raw_parts_mut(shared.get().add(slice * places), places) };
+            noted.fill(0);
+            let (mut values, mut named) = ([const { MaybeUninit::uninit() }; BLOCK], [0; BLOCK]);
+            for block in blocks(threads::part_of(entries, slices, slice)) {
+                let named = &mut named[..block.len()];
+                if !read_places(index.values(block.clone(), &mut values), places, named) {
+                    return inside.store(false, Relaxed);
+                }
+                for (&place, entry) in named.iter().zip(block) {
+                    noted[place as usize] = entry as u32 + 1;
+                }
+            }
+        });
+        let (order, noted) = (groups.order.shared(), &noted[..]);
+        threads::split(places, slices * size_of::<u32>(), |own| {
+            for place in own {
+                let last = noted.iter().skip(place).step_by(places).fold(0, |a, &b| a.max(b));
+                let last = (last as usize).checked_sub(1).map_or(0, |entry| number(entry) + 1);
+                // SAFETY: no other thread has this place.
+                unsafe { order.set(place, last) };
+            }
+        });
+        Ok(inside.into_inner().then_some(groups))
     }
 
     /// Groups partitioned entries. Each thread takes ranges of places.

@@ -51,7 +51,7 @@ pub(super) fn read_places(values: Values<'_>, size: usize, to: &mut [u32]) -> bo
 }
 
 /// The number of entries by which an index is judged sorted.
-const SORTED_SAMPLES: usize = 1024;
+const SORTED_SAMPLES: usize = 256;
 
 /// The spare elements at the end of a list. They are needed because whole vectors are stored.
 const SPARE: usize = 8;
@@ -288,6 +288,16 @@ impl IndexReader<'_> {
         sampled
     }
 
+    /// Returns whether the index is sorted, as far as a sample tells.
+    pub(super) fn is_sorted(&self, size: usize) -> bool {
+        let samples = SORTED_SAMPLES.min(self.len());
+        let sampled = (0..samples).map(|sample| part_of(self.len(), samples, sample).start);
+        let mut last = 0;
+        sampled
+            .map(|entry| self.position(entry, size))
+            .all(|at| is_inside(at, size) && at >= std::mem::replace(&mut last, at))
+    }
+
     /// Cuts an index that is sorted, as far as a sample tells, into at most `parts` slices: returns
     /// the first entry of each slice and its place on an axis of `size`. With `apart`, a slice
     /// begins with the first entry of a place. Returns `None` if the index is not sorted.
@@ -301,12 +311,8 @@ impl IndexReader<'_> {
             let at = self.position(entry, size);
             is_inside(at, size).then_some(at as usize)
         };
-        let mut last = 0;
-        for sample in 0..SORTED_SAMPLES.min(self.len()) {
-            let at = inside(part_of(self.len(), SORTED_SAMPLES.min(self.len()), sample).start)?;
-            if at < std::mem::replace(&mut last, at) {
-                return None;
-            }
+        if !self.is_sorted(size) {
+            return None;
         }
         let mut slices = vec![(0, 0)];
         for part in 1..parts {

@@ -2,6 +2,7 @@
 
 use inlay_core::{Arithmetic, Comparison, DType, Unary};
 
+use super::bands::in_bands;
 use super::copy::copy_to;
 use crate::number::{Field, Number, Ordered, dispatch};
 use crate::view::Target;
@@ -18,6 +19,15 @@ pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Option<Src<'_>>, b: Src<'_>) 
     let dtype = dst.dtype();
     assert!(b.dtype() == dtype && a.is_none_or(|a| a.dtype() == dtype), "one dtype");
     let dst = dst.into_target();
+    match a {
+        Some(a) => in_bands(dst, [a, b], &|dst, [a, b]| calculate(op, dst, Some(a), b)),
+        None => in_bands(dst, [b], &|dst, [b]| calculate(op, dst, None, b)),
+    }
+}
+
+/// [`arithmetic`] of operands that were checked.
+fn calculate(op: Arithmetic, dst: Target<'_>, a: Option<Src<'_>>, b: Src<'_>) {
+    let dtype = dst.dtype();
     match op {
         Arithmetic::Add => dispatch!(wrapping dtype, T => update(dst, a, b, |a: T, b: T| {
             T::narrow(T::acc_add(a.widen(), b.widen()))
@@ -39,9 +49,8 @@ pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Option<Src<'_>>, b: Src<'_>) 
 /// When the views overlap or differ in shape or dtype.
 pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
     assert!(a.dtype() == dst.dtype(), "one dtype");
-    let dst = dst.into_target();
     // A unary operation is done as a binary one that ignores its second operand.
-    match op {
+    in_bands(dst.into_target(), [a], &|dst, [a]| match op {
         Unary::Negative => {
             dispatch!(wrapping a.dtype(), T => map(dst, a, a, |a: T, _| T::negative(a)))
         }
@@ -50,7 +59,7 @@ pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
             dispatch!(complex a.dtype(), T => map(dst, a, a, |a: T, _| T::conjugate(a)),
                 else copy_to(dst, a))
         }
-    }
+    });
 }
 
 /// `dst = a (op) b` for a comparison, element by element. The result is of bools.
@@ -61,7 +70,11 @@ pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
 pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     assert!(a.dtype() == b.dtype(), "one dtype");
     assert_eq!(dst.dtype(), DType::Bool, "true or false");
-    let dst = dst.into_target();
+    in_bands(dst.into_target(), [a, b], &|dst, [a, b]| compare_to(op, dst, a, b));
+}
+
+/// [`compare`] of operands that were checked.
+fn compare_to(op: Comparison, dst: Target<'_>, a: Src<'_>, b: Src<'_>) {
     macro_rules! equality {
         ($T:ident, $a:ident, $b:ident => $value:expr) => {
             dispatch!(wrapping a.dtype(), $T => {

@@ -205,3 +205,17 @@ fn every_part_is_recorded_once() {
     // Other tests run at the same time, so there may be more phases.
     assert!(phases.iter().any(|phase| phase.parts.len() == 5));
 }
+
+#[test]
+fn nobody_spins_if_there_are_more_threads_than_cores() {
+    let calls = AtomicUsize::new(0);
+    let never = || {
+        calls.fetch_add(1, SeqCst);
+        false
+    };
+    let before = num_threads();
+    set_num_threads(MAX_THREADS);
+    desk::linger(never);
+    set_num_threads(before);
+    assert_eq!(calls.load(SeqCst), 0);
+}

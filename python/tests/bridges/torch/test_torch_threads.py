@@ -98,3 +98,50 @@ def test_a_forked_child_computes_on_its_own_threads():
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=120, check=False)
     assert done.returncode == 0
+
+
+ALONE = """
+import sys
+from pathlib import Path
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+import inlay
+
+INDEX = torch.arange(2_000_000) % 1000
+
+
+def count():
+    inlay.scatter(torch.zeros(1000), INDEX, torch.ones(len(INDEX)), overwrite=False)
+    names = [file.read_text() for file in Path("/proc/self/task").glob("*/comm")]
+    return sum(name.startswith("inlay-") for name in names)
+
+
+class Counts(Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, at):
+        return count()
+
+
+inlay.index_select(torch.ones(3), torch.tensor([1]))
+how = sys.argv[1]
+if how == "workers":
+    print(sum(DataLoader(Counts(), num_workers=2)).item())
+else:
+    torch.set_num_threads(1)
+    if how == "chosen":
+        inlay.set_num_threads(2)
+    print(count())
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads are counted in /proc")
+@pytest.mark.parametrize(("how", "own"), [("workers", 0), ("alone", 0), ("chosen", 1)])
+def test_a_process_in_which_torch_has_one_thread_uses_one(how: str, own: int, tmp_path):
+    file = tmp_path / "alone.py"
+    file.write_text(ALONE)
+    result = subprocess.run([sys.executable, str(file), how], capture_output=True, text=True)
+    assert (result.stdout.strip(), result.returncode) == (str(own), 0), result.stderr

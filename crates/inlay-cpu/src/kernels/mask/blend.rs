@@ -3,8 +3,10 @@
 use inlay_core::DType;
 
 use crate::arch::{self, Level, Word};
+use crate::kernels::bands::in_bands;
 use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
+use crate::view::Target;
 use crate::walk::{Run, Walk};
 use crate::{Bool8, Dst, Src};
 
@@ -30,15 +32,23 @@ pub(super) fn blend_with(
     assert_eq!(condition.dtype(), DType::Bool, "true or false");
     dst.expect_apart(&condition);
     dst.expect_apart(&a);
-    let size = dst.same_size(&a);
-    let b = match b {
+    dst.same_size(&a);
+    match b {
         Some(b) => {
-            dst.expect_apart(&b);
-            dst.same_size(&b);
-            b
+            dst.expect_source(&b);
+            in_bands(dst, [condition, a, b], &|dst, [condition, a, b]| {
+                choose(level, dst, condition, a, b);
+            });
         }
-        None => dst.as_src(),
-    };
+        None => in_bands(dst, [condition, a], &|dst, [condition, a]| {
+            choose(level, dst, condition, a, dst.as_src());
+        }),
+    }
+}
+
+/// [`blend`] of views that were checked.
+fn choose(level: Level, dst: Target<'_>, condition: Src<'_>, a: Src<'_>, b: Src<'_>) {
+    let size = dst.same_size(&a);
     let layouts = [dst.layout(), condition.layout(), a.layout(), b.layout()];
     let few = Run::of_few(layouts, [size, 1, size, size]);
     dispatch_width!(size, W => {

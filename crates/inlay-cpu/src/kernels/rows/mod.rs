@@ -17,11 +17,12 @@ use inlay_core::{Combine, Layout, Reduce, Result};
 
 use super::copy::move_run;
 use super::elements::gather_lanes;
-use super::groups::is_dense;
+use super::groups::{has_few_places, is_dense};
 use super::listing::{IndexReader, MOST_PLACES};
 use super::positions::Positions;
 use super::reducer::{is_in_place, prefetch_far, rows_ahead};
 use crate::number::dispatch_width;
+use crate::threads;
 use crate::tuning::{NOTED, SHORT_ROW};
 use crate::view::Target;
 use crate::walk::Walk;
@@ -275,11 +276,19 @@ impl<'a> RowScatter<'a> {
     fn suits(&self, direct: &Direct<'_>, index: &IndexReader<'_>) -> bool {
         let row = direct.row_len() * self.dst.same_size(&self.updates);
         let (places, entries) = (self.dst.layout().shape()[self.axis], index.len());
+        let several = threads::parts(entries, size_of::<i64>()) > 1;
         let longest = match self.combine {
             _ if !is_dense(entries, places) => DIRECT_SPARSE,
+            // Several threads find the last update of each of a few places faster than one thread
+            // writes all updates.
+            Combine::Assign
+                if several && has_few_places(entries, places) && !index.is_sorted(places) =>
+            {
+                0
+            }
             Combine::Assign if entries > places => DIRECT_ASSIGNED,
             // The entries of a sorted index are grouped already.
-            Combine::Reduce { .. } if index.slices(1, places, false).is_some() => usize::MAX,
+            Combine::Reduce { .. } if row > DIRECT_ROW && index.is_sorted(places) => usize::MAX,
             _ => DIRECT_ROW,
         };
         let able = match self.combine {
