@@ -14,7 +14,7 @@ import inlay
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks import (
+from benchmarks import cores, (
     compare,
     figures,
     inputs,
@@ -315,3 +315,24 @@ def test_two_builds_are_timed_in_alternation() -> None:
     assert compare.run(pairs, options, 2) == []
     assert [len(one.passes[0]) for one in pairs] == [2, 2]
     assert all(0.1 < one.ratio < 10 for one in pairs)
+
+
+def test_the_longest_thread_takes_the_next_part_when_it_is_free() -> None:
+    # Two threads: 5 and 3, then 2 after the 3; between the phases one thread works for 1 s.
+    phases = [(0, [5_000_000_000, 3_000_000_000, 2_000_000_000]), (0, [1_000_000_000])]
+    assert cores.longest(phases, 1.0, 2) == 1 + 5 + 1
+    assert cores.longest(phases, 1.0, 1) == 1 + 10 + 1
+    assert cores.longest([], 0.5, 64) == 0.5
+
+
+def test_parts_of_a_call_are_measured() -> None:
+    x = inlay.ones([4000, 1000])
+    before = inlay.get_num_threads()
+    try:
+        inlay.set_num_threads(3)
+        case = cores.Case("x + x", lambda: x + x, 3 * 4 * x.numel())
+        found = cores.measure(case, 1e10)
+    finally:
+        inlay.set_num_threads(before)
+    assert len(found.cells()) == len(cores.HEADING)
+    assert all(0 < found.longest[n] <= 2 * found.total[n] for n in cores.THREADS)

@@ -15,7 +15,7 @@ use super::partition::{Partition, may_partition};
 use super::positions::Shared;
 use crate::memory::Scratch;
 use crate::threads;
-use crate::tuning::DENSE;
+use crate::tuning::{DENSE, TILE};
 
 /// The average number of entries of a bucket. Few entries are sorted quickly. With more buckets,
 /// many would be empty.
@@ -26,11 +26,13 @@ pub(super) fn is_dense(entries: usize, places: usize) -> bool {
     places / DENSE.get() <= entries
 }
 
-/// Returns whether each thread can note something for every place of an axis of `places` and still
-/// has much more work with its share of `entries`.
+/// Returns whether each thread can note something for every place of an axis of `places`, because it
+/// has more work with its share of `entries`.
 pub(super) fn has_few_places(entries: usize, places: usize) -> bool {
-    let notes = places.saturating_mul(4 * threads::num_threads());
-    notes <= entries && entries < u32::MAX as usize && places > 0
+    let notes = places.saturating_mul(threads::num_threads());
+    // The notes of a thread stay in its caches.
+    let near = places.saturating_mul(size_of::<u32>()) <= TILE.get();
+    near && notes <= entries && entries < u32::MAX as usize && places > 0
 }
 
 /// How the entries are grouped.

@@ -311,8 +311,7 @@ impl Direct<'_> {
     /// Returns how [`Direct::each`] prefetches the rows of a task.
     fn prefetches(&self, task: &Task<'_>) -> Prefetches {
         let in_order = matches!(task.listed, Listed::InOrder(_));
-        let bytes = task.run.len * self.call.dst.dtype().size();
-        let with_gaps = !in_order || self.steps[2].unsigned_abs() > 2 * bytes.max(LINE);
+        let with_gaps = !in_order;
         let span = |n: usize| match task.run.strides[n] {
             stride @ 0..=LINE_STEP => (stride as usize * task.run.len).min(SHORT_ROW.get()),
             _ => 1,

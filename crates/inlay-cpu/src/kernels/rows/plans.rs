@@ -394,7 +394,7 @@ impl Direct<'_> {
 
     /// Splits the work on ranges, each with its numbers of entries and of places, into pieces, the
     /// longest first. The rows of a range that has more than a thread's share of the entries are
-    /// split into columns of whole cache lines. Also returns how many words all notes take.
+    /// split into columns. Also returns how many words all notes take.
     fn pieces(
         &self,
         ranges: impl Iterator<Item = (usize, usize)>,
@@ -402,17 +402,19 @@ impl Direct<'_> {
     ) -> (Vec<Piece>, usize) {
         let notes = Notes::of(self.call.combine);
         let share = (entries / threads::num_threads()).max(1);
-        let most = if self.with_gaps() { 1 } else { (self.row_bytes() / LINE).max(1) };
+        let most = if self.with_gaps() { 1 } else { (self.row_bytes() / COLUMN).max(1) };
         let (mut pieces, mut words) = (vec![], 0);
         for (range, (entries, places)) in ranges.enumerate() {
             let columns = entries.div_ceil(share).clamp(1, most);
+            let columns = if columns < FEWEST { 1 } else { columns };
             for slab in 0..self.slabs() {
                 let Range { start, .. } = self.slab(slab);
                 for column in 0..columns {
                     let lines = threads::part_of(most, columns, column);
                     let at = |line: usize| start + line * self.row_len() / most;
                     let notes = words..words + notes.words(places, entries);
-                    words = notes.end;
+                    // Threads that write notes share no cache line.
+                    words = notes.end.next_multiple_of(LINE / size_of::<u32>());
                     let piece = Piece { range, elements: at(lines.start)..at(lines.end), notes };
                     pieces.push((entries / columns, piece));
                 }
@@ -559,6 +561,14 @@ fn wave(entries: usize, places: usize, row: usize, notes: Notes) -> usize {
     let near = (WAVE.get() / (row + size_of::<Item<u64>>())).max(BLOCK * threads::num_threads());
     if whole { entries } else { near.min(entries) }.max(1)
 }
+
+/// The fewest bytes of a column.
+const COLUMN: usize = 128;
+
+/// The fewest columns of a row. Pieces of rows are read more slowly than whole rows in the order of
+/// memory, so fewer threads would gain nothing. (Processor time of 100k rows of 512 `f32` that all go
+/// to one place: 7 ms by one thread, 17 ms by 4, 27 ms by 16.)
+const FEWEST: usize = 4;
 
 /// Ranges of up to this many bytes are copied before they are written.
 const STAGED: usize = 2 << 10;

@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 
 use inlay_core::Combine;
 
-use super::direct::{Direct, Task};
+use super::direct::{Direct, Listed, Task};
 use crate::arch::{self, Loop, Simd};
 use crate::kernels::copy::move_run;
-use crate::kernels::reducer::Reducer;
+use crate::kernels::reducer::{Reducer, prefetch_far};
 
 /// The number of elements that are reduced at a time in contiguous rows of this length. In longer
 /// rows twice as many are reduced at a time. The number is a constant, so that the compiler
@@ -248,9 +248,82 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
             }
             return;
         }
+        let piece = len < direct.row_len();
+        if let Listed::InOrder(places) = task.listed
+            && (piece || len <= SHORT)
+            && places.windows(2).filter(|two| two[0] == two[1]).count() > places.len() / 2
+        {
+            return join_runs::<T, R, N>(direct, task, places, words);
+        }
         direct.each(task, |place, to, from| {
             join_near::<T, R, { 2 * NEAR }>(to, from, len, N::takes_part(words, place));
         });
+    }
+}
+
+/// The number of rows that are added to a place before it is stored.
+const ROWS: usize = 8;
+
+/// Rows of up to this many elements, and pieces of longer rows, are joined by [`join_runs`]. In a
+/// longer row, a place was stored long before it is loaded again. (100k rows of 512 `f32` by a sorted
+/// index on one thread: 8 ms, by `join_runs` 12.6 ms.)
+const SHORT: usize = 64;
+
+/// [`join_rows`] of entries in index order, many of which name the place of the one before, as in a
+/// sorted index. A load of what was just stored takes longer than the reduction, so a place is loaded
+/// and stored once for several rows. (500k rows of 64 `f32` into 1M by a sorted
+/// index, on two threads: 15 ms instead of 24.)
+///
+/// # Safety
+/// As for [`join`]. `places` are those of the task.
+#[inline(always)]
+unsafe fn join_runs<T: Copy, R: Reducer<T>, N: Note>(
+    direct: &Direct<'_>,
+    task: &Task<'_>,
+    places: &[u32],
+    words: &mut [u32],
+) {
+    const K: usize = 2 * NEAR;
+    let (len, [to_step, _, from_step]) = (task.run.len, direct.steps);
+    // SAFETY: the caller's promise. Prefetches may be of any address.
+    unsafe {
+        let (to, from) = direct.origins(task);
+        let mut first = 0;
+        for run in places.chunk_by(|a, b| a == b) {
+            let place = run[0];
+            let to = to.offset(place as isize * to_step);
+            for start in (0..run.len()).step_by(ROWS) {
+                let rows = start..(start + ROWS).min(run.len());
+                let row = |k: usize| from.wrapping_offset((first + k) as isize * from_step);
+                rows.clone().for_each(|k| {
+                    prefetch_far(row(k + 2 * ROWS), len * size_of::<T>());
+                });
+                let mut takes_part = true;
+                if start == 0 {
+                    takes_part = N::takes_part(words, place as usize);
+                }
+                if N::COUNTS {
+                    // The first value of the run was counted just before.
+                    let more = rows.len() - usize::from(start == 0);
+                    (0..more).for_each(|_| _ = N::takes_part(words, place as usize));
+                }
+                for lane in (0..len).step_by(K) {
+                    let at = |row: *const u8| row.cast::<T>().add(lane).cast::<[T; K]>();
+                    let (mut joined, skip) = match takes_part {
+                        true => (at(to).read_unaligned(), 0),
+                        false => (at(row(start)).read_unaligned().map(R::alone), 1),
+                    };
+                    for k in rows.clone().skip(skip) {
+                        let values = at(row(k)).read_unaligned();
+                        for (joined, value) in joined.iter_mut().zip(values) {
+                            *joined = R::merge(*joined, value);
+                        }
+                    }
+                    at(to).cast_mut().write_unaligned(joined);
+                }
+            }
+            first += run.len();
+        }
     }
 }
 
