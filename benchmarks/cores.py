@@ -65,7 +65,9 @@ class Measured:
         ]
 
 
-def indices(rng: np.random.Generator, entries: int, places: int) -> Iterator[tuple[str, np.ndarray]]:
+def indices(
+    rng: np.random.Generator, entries: int, places: int
+) -> Iterator[tuple[str, np.ndarray]]:
     """Indices whose entries are distributed in several ways."""
     uniform = rng.integers(0, places, entries)
     yield "uniform", uniform
@@ -225,9 +227,9 @@ def page(found: list[Measured], bandwidth: float) -> str:
         "",
         f"Measured on {date.today()} by `make bench ONLY=cores`. Times are processor times of all",
         "threads together, in ms, by the number of threads. *longest* is the time of the longest",
-        "thread, divided by an equal share of the work. The last columns are modelled speed-ups over",
-        f"one thread, with {bandwidth / 1e9:.0f} GB/s for each core and {BANDWIDTH / 1e9:.0f} GB/s in",
-        "total. [benchmarks/README.md](../../README.md) says how.",
+        "thread, divided by an equal share of the work. The last columns are modelled speed-ups",
+        f"over one thread, with {bandwidth / 1e9:.0f} GB/s for each core and at most",
+        f"{BANDWIDTH / 1e9:.0f} GB/s. [benchmarks/README.md](../../README.md) says how.",
         "",
         "| " + " | ".join(HEADING) + " |",
         "|---|" + "---:|" * (len(HEADING) - 1),
@@ -237,8 +239,8 @@ def page(found: list[Measured], bandwidth: float) -> str:
     even = sum(one.longest[64] * 64 <= 1.5 * one.total[64] for one in found)
     lines += [
         "",
-        f"With 64 threads, {met} of {len(found)} workloads take at most 1.3 times the processor time of",
-        f"one thread. In {even}, the longest thread takes at most 1.5 times an equal share.",
+        f"With 64 threads, {met} of {len(found)} workloads take at most 1.3 times the processor",
+        f"time of one thread. In {even}, the longest thread takes at most 1.5 times its share.",
         "",
     ]
     return "\n".join(lines)
@@ -293,6 +295,6 @@ def main(scale: float) -> int:
     file.with_suffix(".md").write_text(page(found, bandwidth))
     if scale == 1:
         draw(found, PICTURE)
-    print("\n" + page(found, bandwidth).strip().splitlines()[-2])
+    print("\n" + "\n".join(page(found, bandwidth).strip().splitlines()[-2:]))
     print(f"\nwritten: {file.relative_to(ROOT)}, {file.with_suffix('.md').relative_to(ROOT)}")
     return 0

@@ -14,8 +14,9 @@ import inlay
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks import cores, (
+from benchmarks import (
     compare,
+    cores,
     figures,
     inputs,
     judge,
