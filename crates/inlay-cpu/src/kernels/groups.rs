@@ -56,9 +56,16 @@ pub(super) struct Groups {
     /// Entry numbers, grouped by place. For Last, one number per place: the number of the last
     /// entry plus 1, or 0 if there is none.
     order: Numbers,
-    /// For Sort, the place of each group.
-    named: Numbers,
+    named: Named,
     groups: usize,
+}
+
+/// The place of each group.
+enum Named {
+    /// A number for each group. The list is empty if every place has a group.
+    Groups(Numbers),
+    /// A key for each entry, in the order of the groups. Its upper 32 bits are the place.
+    Entries(Scratch<u64>),
 }
 
 /// The entries of one place, in index order.
@@ -97,19 +104,31 @@ impl Groups {
 
     /// [`Groups::with_capacity`] for entries whose numbers are below `bound`.
     fn of_numbers(entries: usize, places: usize, last: bool, bound: usize) -> Result<Self> {
+        let named = if is_dense(entries, places) { 0 } else { entries };
+        let named = Named::Groups(Numbers::new(named, places)?);
+        Groups::of_named(entries, places, last, bound, named)
+    }
+
+    /// [`Groups::of_numbers`] with memory for the places of the groups.
+    fn of_named(
+        entries: usize,
+        places: usize,
+        last: bool,
+        bound: usize,
+        named: Named,
+    ) -> Result<Self> {
         let (strategy, ends, order) = match (is_dense(entries, places), last) {
             (true, true) => (Strategy::Last, 0, places),
             (true, false) => (Strategy::Count, places, entries),
             (false, _) => (Strategy::Sort, entries, entries),
         };
         let bound = bound.max(entries).saturating_add(1);
-        let named = if strategy == Strategy::Sort { entries } else { 0 };
         Ok(Groups {
             strategy,
             places,
             ends: Numbers::new(ends, bound)?,
             order: Numbers::new(order, bound)?,
-            named: Numbers::new(named, places)?,
+            named,
             groups: 0,
         })
     }
@@ -258,10 +277,12 @@ impl Groups {
             *count = keys.chunk_by(|a, b| a >> 32 == b >> 32).count();
         });
         drop(partition);
-        let mut groups = Groups::of_numbers(entries, places, false, bound)?;
+        let named = Named::Entries(keys);
+        let mut groups = Groups::of_named(entries, places, false, bound, named)?;
         groups.groups = distinct.iter().sum();
         let (order, ends) = (groups.order.shared(), groups.ends.shared());
-        let (named, keys) = (groups.named.shared(), &keys[..]);
+        let Named::Entries(keys) = &groups.named else { unreachable!("just made") };
+        let keys = &keys[..];
         threads::run(ranges.len(), |range| {
             let first: usize = distinct[..range].iter().sum();
             let mut at = starts[range];
@@ -274,7 +295,6 @@ impl Groups {
                         order.set(at, (key & u64::from(u32::MAX)) as usize);
                         at += 1;
                     }
-                    named.set(group, (same[0] >> 32) as usize);
                     ends.set(group, at);
                 }
             }
@@ -342,20 +362,20 @@ impl Groups {
         for at in 0..entries {
             let place = place(order.get(at));
             if before.replace(place) != Some(place) {
-                named.set(*groups, place);
+                if let Named::Groups(named) = named {
+                    named.set(*groups, place);
+                }
                 *groups += 1;
             }
             ends.set(*groups - 1, at + 1);
         }
     }
 
-    /// Returns the grouped entries, the end of each group and, for a sparse index, the place of each
-    /// group, if numbers take 32 bits. Not for Last, which has no ends.
-    pub(super) fn narrow(&self) -> Option<(&[u32], &[u32], &[u32])> {
-        match (&self.order, &self.ends, &self.named) {
-            (Numbers::Narrow(order), Numbers::Narrow(ends), Numbers::Narrow(named)) => {
-                Some((order, ends, named))
-            }
+    /// Returns the grouped entries and the end of each group, if numbers take 32 bits. Not for
+    /// Last, which has no ends.
+    pub(super) fn narrow(&self) -> Option<(&[u32], &[u32])> {
+        match (&self.order, &self.ends) {
+            (Numbers::Narrow(order), Numbers::Narrow(ends)) => Some((order, ends)),
             _ => None,
         }
     }
@@ -406,7 +426,11 @@ impl Groups {
     /// Returns the place of a group.
     #[inline]
     pub(super) fn place(&self, group: usize) -> usize {
-        if self.strategy == Strategy::Sort { self.named.get(group) } else { group }
+        match &self.named {
+            _ if self.strategy != Strategy::Sort => group,
+            Named::Groups(named) => named.get(group),
+            Named::Entries(keys) => (keys[self.before(group)] >> 32) as usize,
+        }
     }
 
     /// Returns the entries of a group. Not for Last.

@@ -26,8 +26,8 @@ pub(super) struct Near<'a> {
     /// The entries grouped by place, and where each group ends.
     order: &'a [u32],
     ends: &'a [u32],
-    /// The place of each group, if not every place has a group.
-    named: Option<&'a [u32]>,
+    /// The groups, if not every place has one.
+    sparse: Option<&'a Groups>,
     include_self: bool,
     /// Whether results are written by non-temporal stores. The rows that are read would evict the
     /// results from the caches anyway. (A result of 25 MB from 256 MB of updates: 11.5 ms instead
@@ -42,7 +42,7 @@ impl<'a> Near<'a> {
         groups: &'a Groups,
         include_self: bool,
     ) -> Option<Self> {
-        let (order, ends, named) = groups.narrow()?;
+        let (order, ends) = groups.narrow()?;
         let bytes = |elements: usize| elements.saturating_mul(call.dst.dtype().size());
         let moved = bytes(call.dst.layout().numel()) + bytes(call.updates.layout().numel());
         Some(Near {
@@ -50,7 +50,7 @@ impl<'a> Near<'a> {
             steps: call.steps(),
             order,
             ends,
-            named: (!groups.is_dense()).then_some(named),
+            sparse: (!groups.is_dense()).then_some(groups),
             include_self,
             streams: call.base.is_some() && moved / 2 >= STREAM.get(),
         })
@@ -98,7 +98,7 @@ impl<'a> Near<'a> {
         keep: &dyn Fn(usize),
     ) {
         // Local copies, which the compiler can keep in registers.
-        let Near { call, steps, order, ends, named, include_self, streams } = *self;
+        let Near { call, steps, order, ends, sparse, include_self, streams } = *self;
         let bytes = LANES * size_of::<T>();
         let (ahead, last) = (rows_ahead(bytes), order.len().saturating_sub(1));
         let old = call.base.unwrap_or(call.dst.as_src());
@@ -119,7 +119,7 @@ impl<'a> Near<'a> {
                     keep(group);
                     continue;
                 }
-                let place = named.map_or(group, |named| named[group] as usize);
+                let place = sparse.map_or(group, |groups| groups.place(group));
                 let count = end - start + usize::from(include_self);
                 for lane in (0..run.len).step_by(LANES) {
                     let by = lane * size_of::<T>();
