@@ -27,9 +27,9 @@ pub(super) fn is_dense(entries: usize, places: usize) -> bool {
 }
 
 /// Returns whether each thread can note something for every place of an axis of `places`, because it
-/// has more work with its share of `entries`.
+/// has much more work with its share of `entries`.
 pub(super) fn has_few_places(entries: usize, places: usize) -> bool {
-    let notes = places.saturating_mul(threads::num_threads());
+    let notes = places.saturating_mul(8 * threads::num_threads());
     // The notes of a thread stay in its caches.
     let near = places.saturating_mul(size_of::<u32>()) <= TILE.get();
     near && notes <= entries && entries < u32::MAX as usize && places > 0

@@ -96,6 +96,17 @@ pub(super) enum Listed<'t> {
     LongWords(&'t [Item<u64>]),
 }
 
+impl Listed<'_> {
+    /// Returns whether many of the entries name the place of the one before, as in a sorted index, as
+    /// far as a sample tells.
+    pub(super) fn repeats(self) -> bool {
+        let Listed::InOrder(places) = self else { return false };
+        let pairs = places.windows(2).step_by(16);
+        let sampled = pairs.len();
+        4 * pairs.filter(|two| two[0] == two[1]).count() > sampled
+    }
+}
+
 /// What is beside the place of a partitioned entry.
 pub(super) trait Beside: Plain {
     /// Returns a segment of entries and the one after it as [`Listed`]. `words` tells whether they

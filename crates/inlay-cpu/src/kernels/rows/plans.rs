@@ -146,7 +146,8 @@ impl Direct<'_> {
             let space =
                 unsafe { std::slice::from_raw_parts_mut(space.get().add(part * words), words) };
             let slabs = threads::part_of(self.slabs(), parts, part);
-            let mut slice = Slice::new(self, index, 0..index.len(), &own);
+            let mut room: Room = [const { MaybeUninit::uninit() }; BLOCK];
+            let mut slice = Slice::new(self, index, 0..index.len(), &own, &mut room);
             for slab in slabs.clone() {
                 // All slabs but the first may be able to use the notes of the first one.
                 let again = writers.again.filter(|_| slab > slabs.start);
@@ -195,7 +196,9 @@ impl Direct<'_> {
         self.each_piece(&pieces, &mut space, |piece, run, space| {
             notes.clear(space);
             let (entries, own) = &slices[piece.range];
-            match Slice::new(self, index, entries.clone(), own).write(run, writers, space) {
+            let mut room: Room = [const { MaybeUninit::uninit() }; BLOCK];
+            let mut slice = Slice::new(self, index, entries.clone(), own, &mut room);
+            match slice.write(run, writers, space) {
                 Found::All => {}
                 Found::Outside => inside.store(false, Relaxed),
                 Found::Elsewhere => sorted.store(false, Relaxed),
@@ -462,15 +465,18 @@ impl Direct<'_> {
     }
 }
 
+/// Memory for the places of a block. It is made by the caller of [`Slice::new`], because moving it
+/// would take most of the time of a small call.
+type Room = [MaybeUninit<u32>; BLOCK];
+
 /// Entries that are written in index order to the places of `own`.
 struct Slice<'s> {
     direct: &'s Direct<'s>,
     index: &'s IndexReader<'s>,
     entries: Range<usize>,
     own: &'s Range<usize>,
-    /// The places of a block, relative to `own`. Only as many are initialized as are used, because
-    /// clearing all would take most of the time of a small call.
-    places: [MaybeUninit<u32>; BLOCK],
+    /// The places of a block, relative to `own`.
+    places: &'s mut [u32],
     /// Whether the places are those of the only block.
     is_read: bool,
 }
@@ -481,10 +487,14 @@ impl<'s> Slice<'s> {
         index: &'s IndexReader<'s>,
         entries: Range<usize>,
         own: &'s Range<usize>,
+        room: &'s mut Room,
     ) -> Self {
-        let mut places = [const { MaybeUninit::uninit() }; BLOCK];
-        let used = &mut places[..entries.len().min(BLOCK)];
+        // Clearing all of it would take most of the time of a small call.
+        let used = &mut room[..entries.len().min(BLOCK)];
         used.iter_mut().for_each(|place| _ = place.write(0));
+        // SAFETY: all of these were just written.
+        let places =
+            unsafe { std::slice::from_raw_parts_mut(used.as_mut_ptr().cast(), used.len()) };
         Slice { direct, index, entries, own, places, is_read: false }
     }
 
@@ -509,10 +519,6 @@ impl<'s> Slice<'s> {
                 }
             }
             let places = &mut self.places[..block.len()];
-            // SAFETY: `new` has initialized as many as a block has entries.
-            let places = unsafe {
-                std::slice::from_raw_parts_mut(places.as_mut_ptr().cast::<u32>(), places.len())
-            };
             // If there is one block, its places are read once for all slabs.
             if !std::mem::replace(&mut self.is_read, block.len() == self.entries.len()) {
                 let values = index.values(block.clone(), &mut values);

@@ -37,12 +37,20 @@ pub(super) unsafe fn assign_scanned<W: Copy>(
         // branch.
         let aside = black_box(aside.as_mut_ptr());
         let (mut lowest, mut highest) = (u64::MAX, 0);
-        for k in 0..values.len() {
+        let mut put = |k: usize| {
             let value = values.get(k) as u64;
-            (lowest, highest) = (value.min(lowest), value.max(highest));
+            highest = value.max(highest);
             let local = value.wrapping_sub(first);
             let place = select_unpredictable(local < count, to.wrapping_add(local as usize), aside);
             place.write_unaligned(from.add(k).read_unaligned());
+            value
+        };
+        // The lowest place of a whole axis is not needed.
+        if count == places as u64 {
+            lowest = 0;
+            (0..values.len()).for_each(|k| _ = put(k));
+        } else {
+            (0..values.len()).for_each(|k| lowest = put(k).min(lowest));
         }
         if highest < places as u64 {
             return Some([lowest as usize, highest as usize]);
@@ -93,12 +101,20 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
     // SAFETY: the caller's promise; places lie inside of the range.
     unsafe {
         let to = direct.origins(task).0.cast::<T>();
+        if !task.listed.repeats() {
+            // With notes, prefetching takes more time than it saves.
+            return each::<T>(direct, task, N::NOTHING, |place, value| {
+                let takes_part = N::takes_part(words, place);
+                let to = to.add(place);
+                let joined = R::merge(to.read_unaligned(), value);
+                to.write_unaligned(select_unpredictable(takes_part, joined, R::alone(value)));
+            });
+        }
         // While entries name the same place, as in a sorted index, its value stays in a register.
         // A load of what was just stored would take longer than the reduction. (10M values into 10k
         // by a sorted index: 13 ms instead of 37.)
         let mut last: Option<(usize, T)> = None;
-        // With notes, prefetching takes more time than it saves.
-        each::<T>(direct, task, N::NOTHING, |place, value| {
+        each::<T>(direct, task, false, |place, value| {
             if let Some((at, so_far)) = last {
                 if at == place {
                     if N::COUNTS {

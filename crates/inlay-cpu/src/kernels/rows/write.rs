@@ -251,7 +251,7 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
         let piece = len < direct.row_len();
         if let Listed::InOrder(places) = task.listed
             && (piece || len <= SHORT)
-            && places.windows(2).filter(|two| two[0] == two[1]).count() > places.len() / 2
+            && task.listed.repeats()
         {
             return join_runs::<T, R, N>(direct, task, places, words);
         }
