@@ -131,7 +131,8 @@ impl<P: Plain> Partition<P> {
     ) -> Result<Self> {
         assert!(may_partition(index.len(), places), "32-bit numbers");
         let (ranges, map) = ranges(index, places, parts, align);
-        let even = most.div_ceil(parts).max(ranges.len() * IN_SEGMENT);
+        // The stages of all threads together are smaller than the items.
+        let even = most.div_ceil(4 * parts).max(ranges.len() * IN_SEGMENT);
         let chunk = even.next_multiple_of(BLOCK).min(CHUNK);
         let items = Scratch::new(most.saturating_mul(Self::WORDS))?;
         let starts = Scratch::new(most.div_ceil(chunk) * (ranges.len() + 1))?;
