@@ -197,11 +197,12 @@ fn sole_mask<'a>(
         }
     }
     let basic = Basic(basic);
-    // The items before the mask, with the ellipsis replaced by as many axes as it stands for.
-    let left = basic.expand(op, rank)?.len() - basic.0.len();
+    // The items before the mask, with the ellipsis replaced by as many axes as it stands for, which
+    // may be none.
+    let left = basic.expand(op, rank)?.len() + 1 - basic.0.len();
     let axes = basic.0[..at].iter().map(|item| match item {
         Plain::At(_) => 0,
-        Plain::Ellipsis => left + 1,
+        Plain::Ellipsis => left,
         Plain::Slice(_) | Plain::NewAxis => 1,
     });
     let axis = axes.sum();
