@@ -12,7 +12,7 @@ import random
 import sys
 import time
 
-from benchmarks import cores, figures, judge, processes, record, rows, table
+from benchmarks import cores, figures, judge, processes, record, rows, strides, table
 from benchmarks.contender import ROOT, Contender
 
 # Each contender with its environment and its module in libraries/.
@@ -73,6 +73,8 @@ def main() -> int:
     options = arguments()
     if options.only == "cores":
         return cores.main(options.scale)
+    if options.only.startswith("strides"):
+        return strides.main(options.scale, options.only.removeprefix("strides").strip("/"))
     chosen = [row.scaled(options.scale) for row in rows.load(options.only)]
     if not chosen:
         print(f"no workload's name contains {options.only!r}", file=sys.stderr)

@@ -25,6 +25,7 @@ from benchmarks import (
     record,
     reference,
     rows,
+    strides,
     table,
 )
 from benchmarks.libraries import (
@@ -337,3 +338,20 @@ def test_parts_of_a_call_are_measured() -> None:
         inlay.set_num_threads(before)
     assert len(found.cells()) == len(cores.HEADING)
     assert all(0 < found.longest[n] <= 2 * found.total[n] for n in cores.THREADS)
+
+
+def test_strided_inputs_have_the_values_of_contiguous_ones() -> None:
+    x = np.arange(35, dtype=np.float32).reshape(5, 7)
+    for name, arrange in strides.LAYOUTS.items():
+        arranged = arrange(x)
+        assert arranged.shape == x.shape
+        assert (arranged == (x[:1] if name == "broadcast" else x)).all()
+        assert not (arranged.flags.c_contiguous and arranged.flags.aligned)
+
+
+def test_every_operation_on_strided_inputs_agrees_with_numpy() -> None:
+    # `measure` compares each result with NumPy's.
+    found = list(strides.measure(40))
+    assert {one.layout for one in found} == set(strides.LAYOUTS)
+    assert {one.operation for one in found} == {one.name for one in strides.operations()}
+    assert all(len(one.cells()) == len(strides.HEADING) for one in found)

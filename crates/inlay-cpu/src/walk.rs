@@ -297,6 +297,22 @@ impl<const N: usize> Walk<N> {
     }
 }
 
+/// Calls `visit` with all runs of layouts of one shape, by ascending addresses of the first one.
+/// `sizes` are those of their elements. Uses several threads if there is enough work for them. A few
+/// contiguous elements are one run, without a walk. (`x + y` of 8 x 8 `f32` takes 300 ns, and 360 ns
+/// with a walk.)
+#[inline]
+pub(crate) fn each_run<const N: usize>(
+    layouts: [&Layout; N],
+    sizes: [usize; N],
+    visit: impl Fn(Run<N>) + Sync,
+) {
+    match Run::of_few(layouts, sizes) {
+        Some(run) => visit(run),
+        None => Walk::in_memory_order(layouts).parallel(sizes.iter().sum(), visit),
+    }
+}
+
 /// Equally spaced runs of one length: elements of the two innermost dimensions.
 struct Plane<const N: usize> {
     run: Run<N>,

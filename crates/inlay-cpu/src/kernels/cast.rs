@@ -4,12 +4,12 @@ use half::{bf16, f16};
 use inlay_core::{DType, Kind};
 use num_complex::{Complex32, Complex64};
 
-use super::bands::in_bands;
+use super::boxes::in_boxes;
 use super::copy::{copy_to, move_run};
 use crate::number::{Number, dispatch};
 use crate::rounding::{bf16_from_f64, f16_from_f64, f64_from_i128};
 use crate::view::Target;
-use crate::walk::Walk;
+use crate::walk::{Walk, each_run};
 use crate::{Bool8, Dst, Src};
 
 /// Converts every element of `src` to the dtype of `dst` and writes it to the same index.
@@ -22,7 +22,7 @@ use crate::{Bool8, Dst, Src};
 pub fn cast(dst: Dst<'_>, src: Src<'_>) {
     let dst = dst.into_target();
     dst.expect_apart(&src);
-    in_bands(dst, [src], &|dst, [src]| cast_to(dst, src));
+    in_boxes(dst, [src], &|dst, [src]| cast_to(dst, src));
 }
 
 /// [`cast`] of views that were checked.
@@ -65,15 +65,23 @@ fn refuse(from: DType, to: DType) -> ! {
 }
 
 fn map<S: CastFrom, D: CastTo>(dst: Target<'_>, src: Src<'_>) {
-    let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
-    walk.parallel(size_of::<S>() + size_of::<D>(), |run| {
-        for k in 0..run.len as isize {
-            let at = |n: usize| run.offsets[n] + k * run.strides[n];
-            // SAFETY: the walk stays inside of both layouts, and `S` and `D` are the types of their
-            // dtypes. `cast` has checked that the views don't overlap. Threads have different runs.
-            unsafe {
-                let value = src.origin().offset(at(1)).cast::<S>().read_unaligned();
-                dst.origin().offset(at(0)).cast::<D>().write_unaligned(value.to::<D>());
+    each_run([dst.layout(), src.layout()], [size_of::<D>(), size_of::<S>()], |run| {
+        let [step, step_from] = run.strides;
+        // SAFETY: the walk stays inside of both layouts, and `S` and `D` are the types of their
+        // dtypes. `cast` has checked that the views don't overlap. Threads have different runs.
+        unsafe {
+            let to = dst.origin().offset(run.offsets[0]);
+            let from = src.origin().offset(run.offsets[1]);
+            let put = |k: isize, step: isize, step_from: isize| {
+                let value = from.offset(k * step_from).cast::<S>().read_unaligned();
+                to.offset(k * step).cast::<D>().write_unaligned(value.to::<D>());
+            };
+            // The compiler can vectorize only loops with constant strides.
+            let (size, wide) = const { (size_of::<S>() as isize, size_of::<D>() as isize) };
+            if [step, step_from] == [wide, size] {
+                (0..run.len as isize).for_each(|k| put(k, wide, size));
+            } else {
+                (0..run.len as isize).for_each(|k| put(k, step, step_from));
             }
         }
     });

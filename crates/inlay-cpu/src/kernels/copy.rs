@@ -122,9 +122,15 @@ pub(super) unsafe fn move_run<W: Copy>(
             let word = from.cast::<W>().read_unaligned();
             fill_run(to, to_stride, word, len);
         } else if to_stride == size && from_stride == 2 * size {
-            // Every other word: the compiler can vectorize a loop with a constant stride.
+            // Every other word, and below words in reverse: the compiler can vectorize loops with
+            // constant strides.
             for k in 0..len {
                 let word = from.cast::<W>().add(2 * k).read_unaligned();
+                to.cast::<W>().add(k).write_unaligned(word);
+            }
+        } else if to_stride == size && from_stride == -size {
+            for k in 0..len {
+                let word = from.cast::<W>().sub(k).read_unaligned();
                 to.cast::<W>().add(k).write_unaligned(word);
             }
         } else {

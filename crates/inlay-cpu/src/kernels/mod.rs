@@ -8,7 +8,7 @@
 //! checks take time proportional to the rank; only `scan_rows` also checks every entry of its
 //! chain.
 
-mod bands;
+mod boxes;
 mod cast;
 mod copy;
 mod elements;

@@ -2,11 +2,11 @@
 
 use inlay_core::{Arithmetic, Comparison, DType, Unary};
 
-use super::bands::in_bands;
+use super::boxes::in_boxes;
 use super::copy::copy_to;
 use crate::number::{Field, Number, Ordered, dispatch};
 use crate::view::Target;
-use crate::walk::Walk;
+use crate::walk::each_run;
 use crate::{Bool8, Dst, Src};
 
 /// `dst = a (op) b`, element by element, or `dst (op)= b` without `a`. Only floats and complex
@@ -20,8 +20,8 @@ pub fn arithmetic(op: Arithmetic, dst: Dst<'_>, a: Option<Src<'_>>, b: Src<'_>) 
     assert!(b.dtype() == dtype && a.is_none_or(|a| a.dtype() == dtype), "one dtype");
     let dst = dst.into_target();
     match a {
-        Some(a) => in_bands(dst, [a, b], &|dst, [a, b]| calculate(op, dst, Some(a), b)),
-        None => in_bands(dst, [b], &|dst, [b]| calculate(op, dst, None, b)),
+        Some(a) => in_boxes(dst, [a, b], &|dst, [a, b]| calculate(op, dst, Some(a), b)),
+        None => in_boxes(dst, [b], &|dst, [b]| calculate(op, dst, None, b)),
     }
 }
 
@@ -50,7 +50,7 @@ fn calculate(op: Arithmetic, dst: Target<'_>, a: Option<Src<'_>>, b: Src<'_>) {
 pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
     assert!(a.dtype() == dst.dtype(), "one dtype");
     // A unary operation is done as a binary one that ignores its second operand.
-    in_bands(dst.into_target(), [a], &|dst, [a]| match op {
+    in_boxes(dst.into_target(), [a], &|dst, [a]| match op {
         Unary::Negative => {
             dispatch!(wrapping a.dtype(), T => map(dst, a, a, |a: T, _| T::negative(a)))
         }
@@ -70,7 +70,7 @@ pub fn unary(op: Unary, dst: Dst<'_>, a: Src<'_>) {
 pub fn compare(op: Comparison, dst: Dst<'_>, a: Src<'_>, b: Src<'_>) {
     assert!(a.dtype() == b.dtype(), "one dtype");
     assert_eq!(dst.dtype(), DType::Bool, "true or false");
-    in_bands(dst.into_target(), [a, b], &|dst, [a, b]| compare_to(op, dst, a, b));
+    in_boxes(dst.into_target(), [a, b], &|dst, [a, b]| compare_to(op, dst, a, b));
 }
 
 /// [`compare`] of operands that were checked.
@@ -109,10 +109,10 @@ fn update<T: Copy>(dst: Target<'_>, a: Option<Src<'_>>, b: Src<'_>, f: impl Fn(T
         return map(dst, a, b, f);
     }
     dst.expect_apart(&b);
-    let walk = Walk::in_memory_order([dst.layout(), b.layout()]);
-    let size = size_of::<T>() as isize;
-    walk.parallel(2 * size_of::<T>(), |run| {
+    each_run([dst.layout(), b.layout()], [size_of::<T>(); 2], |run| {
         let [step, step_b] = run.strides;
+        // A constant. A captured variable would be loaded, and the loops not vectorized.
+        let size = const { size_of::<T>() as isize };
         // SAFETY: the walk stays inside of both layouts, which have dtype `T`, as the caller has
         // checked. `b` does not overlap `dst`, as was just checked. Threads have different runs, so
         // each element is read and written by one thread only.
@@ -145,10 +145,11 @@ fn update<T: Copy>(dst: Target<'_>, a: Option<Src<'_>>, b: Src<'_>, f: impl Fn(T
 fn map<T: Copy, U: Copy>(dst: Target<'_>, a: Src<'_>, b: Src<'_>, f: impl Fn(T, T) -> U + Sync) {
     dst.expect_apart(&a);
     dst.expect_apart(&b);
-    let walk = Walk::in_memory_order([dst.layout(), a.layout(), b.layout()]);
-    let (size, wide) = (size_of::<T>(), size_of::<U>());
-    walk.parallel(2 * size + wide, |run| {
+    let sizes = [size_of::<U>(), size_of::<T>(), size_of::<T>()];
+    each_run([dst.layout(), a.layout(), b.layout()], sizes, |run| {
         let [step, step_a, step_b] = run.strides;
+        // Constants. Captured variables would be loaded, and the loops not vectorized.
+        let (size, wide) = const { (size_of::<T>() as isize, size_of::<U>() as isize) };
         // SAFETY: the walk stays inside of all layouts. No source overlaps `dst`, as was just
         // checked. The callers have checked that `a` and `b` have dtype `T` and `dst` has dtype
         // `U`. Threads have different runs.
@@ -159,7 +160,6 @@ fn map<T: Copy, U: Copy>(dst: Target<'_>, a: Src<'_>, b: Src<'_>, f: impl Fn(T, 
                 p.offset(k * step).cast::<T>().read_unaligned()
             };
             // The compiler can vectorize only loops with constant strides.
-            let (size, wide) = (size as isize, wide as isize);
             let len = run.len as isize;
             let put =
                 |k: isize, step, value: U| to.offset(k * step).cast::<U>().write_unaligned(value);

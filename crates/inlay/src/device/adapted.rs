@@ -288,6 +288,15 @@ impl Bits {
         }
     }
 
+    /// Returns the number of true elements if it is known without waiting.
+    pub(crate) fn counted(&self) -> Option<usize> {
+        match self {
+            Bits::Cpu(bits) => Some(bits.ones()),
+            #[cfg(feature = "gpu")]
+            Bits::Gpu(_) => None,
+        }
+    }
+
     /// Fails if more elements are true than the source, called `arg`, has elements.
     pub(crate) fn expect_source(
         &self,

@@ -1,6 +1,6 @@
 //! `masked_scatter`: writes the elements of a source, in order, to the true places of a mask.
 
-use inlay_core::{Error, Meta, Result, ShapeText, broadcast_dims};
+use inlay_core::{Error, Meta, ResolvedSlice, Result, ShapeText, broadcast_dims};
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::{expect_mask_for, stretch};
@@ -100,7 +100,7 @@ impl Op for MaskedScatter {
         let source = if source.is_contiguous() {
             source
         } else {
-            contiguous = device::to_contiguous(op, source)?;
+            contiguous = device::to_contiguous(op, &rows_of(source, bits.counted()))?;
             &contiguous
         };
         if *x.shape() != *shape {
@@ -132,6 +132,14 @@ impl Op for MaskedScatter {
             }
         })
     }
+}
+
+/// Returns the rows of the source, along its first axis, that have the first `count` elements.
+fn rows_of(source: &Array, count: Option<usize>) -> Array {
+    let (Some(count), Some(&rows)) = (count, source.shape().first()) else { return source.clone() };
+    let row = (source.layout.numel() / rows.max(1)).max(1);
+    let used = ResolvedSlice::run(0, count.div_ceil(row).min(rows));
+    source.with_layout(source.layout.slice(0, used))
 }
 
 impl Tensor {

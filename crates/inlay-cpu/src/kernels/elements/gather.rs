@@ -7,9 +7,10 @@ use inlay_core::{DType, Layout, Result, Strides, resized};
 
 use super::{AHEAD, AxisIndex, LANES, at, small, tile};
 use crate::arch::{self, LINE};
+use crate::kernels::boxes::{Packed, or_packed};
 use crate::kernels::positions::{Positions, from_front, is_inside};
 use crate::kernels::reducer::prefetch;
-use crate::kernels::rows::Index;
+use crate::kernels::rows::{Index, SPARSE};
 use crate::number::dispatch_width;
 use crate::once::read_once;
 use crate::tuning::SHORT_LANE;
@@ -37,12 +38,15 @@ pub fn gather_elements(
     if small::gather(dst, src, axis, &index) {
         return Ok(());
     }
+    let places = src.layout().shape()[axis];
+    let many = dst.layout().shape()[axis] >= places / SPARSE;
+    let packed = [many.then(|| Packed::of(src)).flatten(), Packed::of(entries)];
+    let [src, entries] = or_packed([src, entries], &packed);
     // A fresh result is discarded if an entry turns out to be out of range, so the index can be
     // checked while it is used. The checked copy below then finds the entry for the error message.
     if entries.dtype() == DType::I64 && gather(dst, src, axis, &AxisIndex::raw(entries), false) {
         return Ok(());
     }
-    let places = src.layout().shape()[axis];
     let positions = index.positions(axis, places)?;
     let layout = positions.stretched(entries.layout().shape());
     let done = gather(dst, src, axis, &AxisIndex::checked(&positions, &layout, places), true);

@@ -15,11 +15,12 @@ use std::ops::Range;
 
 use inlay_core::{Combine, DType, Layout, Reduce, Result, resized};
 
+use super::boxes::{Packed, or_packed};
 use super::copy::copy_to;
 use super::groups::is_dense;
 use super::positions::{Positions, all_inside, from_front, is_inside};
 use super::reducer::{is_in_place, prefetch};
-use super::rows::{Index, scatter_rows_to};
+use super::rows::{Index, base_or_copy, scatter_rows_to};
 use crate::once::read_once;
 use crate::tuning::TILE;
 use crate::view::{Span, Target};
@@ -62,6 +63,10 @@ pub fn scatter_elements(
     if small::scatter(&call, base, &index) {
         return Ok(());
     }
+    let packed = [values, entries].map(Packed::of_transposed);
+    let [values, entries] = or_packed([values, entries], &packed);
+    let base = base_or_copy(dst, base);
+    let call = AxisScatter { values, ..call };
     let strategy = call.strategy(entries.layout(), base.is_some());
     // An `i64` index is read without a copy, and each value is checked where it is used. In place,
     // the whole index is also checked first, so that a call that fails writes nothing. A value that

@@ -1,9 +1,13 @@
 //! Folds of blocks: the elements of one result, or of a strip of results whose elements are adjacent
 //! in memory, and the tree that joins the blocks of a result.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::{COLUMNS, Folding, Sums};
+use super::{Folding, LANES as FOLD_LANES, STRIP, Sums};
+use crate::arch::{self, Loop, Simd};
+use crate::kernels::copy::move_run;
+use crate::kernels::reducer::prefetch;
 use crate::walk::{Run, Walk};
 
 /// Folds the elements of a block into the accumulator at `to`.
@@ -74,7 +78,7 @@ unsafe fn join_run<F: Folding, const LANES: usize>(
 /// same lanes and the same order as in `block_of`.
 ///
 /// # Safety
-/// As for [`block_of`], for each of the results. There are at most [`COLUMNS`].
+/// As for [`block_of`], for each of the results. Their accumulators take at most [`STRIP`] bytes.
 pub(super) unsafe fn strip_of<F: Folding, const LANES: usize>(
     sums: Sums,
     inner: &Walk<1>,
@@ -83,28 +87,59 @@ pub(super) unsafe fn strip_of<F: Folding, const LANES: usize>(
     across: isize,
 ) {
     const { assert!(LANES.is_power_of_two()) };
-    assert!(sums.count <= COLUMNS, "a strip");
-    let size = size_of::<F::Number>() as isize;
-    let mut lanes = [[F::NOTHING; COLUMNS]; LANES];
+    let (size, count) = (size_of::<F::Number>() as isize, sums.count);
+    // All types have accumulators of the same size in bytes, because the stack is limited.
+    let mut space = MaybeUninit::<[u128; STRIP / size_of::<u128>()]>::uninit();
+    let mut copies =
+        MaybeUninit::<[u128; DEPTH * STRIP / FOLD_LANES / size_of::<u128>()]>::uninit();
+    assert!(count * FOLD_LANES * size_of::<F::Acc>() <= STRIP, "a strip");
+    const { assert!(LANES <= FOLD_LANES && size_of::<F::Number>() <= size_of::<F::Acc>()) };
+    // SAFETY: there is room for as many accumulators, as was just checked, and they are aligned.
+    // All are written before the slice is made.
+    let lanes = unsafe {
+        let first = space.as_mut_ptr().cast::<F::Acc>();
+        (0..LANES * count).for_each(|k| first.add(k).write(F::NOTHING));
+        std::slice::from_raw_parts_mut(first, LANES * count)
+    };
     let (first, empty) = (elements.start, elements.is_empty());
     inner.runs(elements, |run| {
-        for k in 0..run.len {
-            let row = &mut lanes[(run.position - first + k) % LANES][..sums.count];
-            // SAFETY: the caller's promise.
+        // Returns the address of a row. A row with gaps is copied, so that loops over it can be
+        // vectorized.
+        let mut row = |k: usize, copy: usize| -> *const F::Number {
+            // SAFETY: the caller's promise. The buffer has room for a row.
             unsafe {
                 let from = origin.offset(run.offsets[0] + k as isize * run.strides[0]);
-                // The compiler can vectorize only the loop with a constant stride.
                 if across == size {
-                    let from = from.cast::<F::Number>();
-                    for (column, acc) in row.iter_mut().enumerate() {
-                        *acc = F::join(*acc, F::lift(from.add(column).read_unaligned()));
-                    }
-                } else {
-                    for (column, acc) in row.iter_mut().enumerate() {
-                        let from = from.offset(column as isize * across).cast::<F::Number>();
-                        *acc = F::join(*acc, F::lift(from.read_unaligned()));
-                    }
+                    return from.cast();
                 }
+                let to = copies.as_mut_ptr().cast::<F::Number>().add(copy * count);
+                move_run::<F::Number>(to.cast(), size, from, across, count);
+                to
+            }
+        };
+        let lane = |k: usize| (run.position - first + k) % LANES * count;
+        let mut k = 0;
+        // The rows of a lane are `LANES` apart. Several of them are joined at once, in order.
+        while run.len - k >= DEPTH * LANES {
+            for k in k..k + LANES {
+                let rows = std::array::from_fn(|n| row(k + n * LANES, n));
+                // The rows of the next lanes are not adjacent, so the hardware does not prefetch
+                // them.
+                for n in 0..DEPTH {
+                    let next = run.offsets[0] + (k + n * LANES + AHEAD) as isize * run.strides[0];
+                    prefetch(origin.wrapping_offset(next), count * across.unsigned_abs());
+                }
+                let to = &mut lanes[lane(k)..][..count];
+                // SAFETY: each row has an element for each accumulator.
+                unsafe { arch::dispatch(JoinRows::<F> { to, rows }) };
+            }
+            k += DEPTH * LANES;
+        }
+        for k in k..run.len {
+            let from = row(k, 0);
+            for (column, acc) in lanes[lane(k)..][..count].iter_mut().enumerate() {
+                // SAFETY: as above.
+                *acc = F::join(*acc, F::lift(unsafe { from.add(column).read_unaligned() }));
             }
         }
     });
@@ -113,17 +148,44 @@ pub(super) unsafe fn strip_of<F: Folding, const LANES: usize>(
     while len > 1 {
         len /= 2;
         for lane in 0..len {
-            let (left, right) = (lanes[2 * lane], lanes[2 * lane + 1]);
-            let joined = left.iter().zip(&right).take(sums.count);
-            for (to, (&a, &b)) in lanes[lane].iter_mut().zip(joined) {
-                *to = F::join(a, b);
+            for k in lane * count..(lane + 1) * count {
+                // The column of the accumulator is `k - lane * count`.
+                lanes[k] = F::join(lanes[k + lane * count], lanes[k + (lane + 1) * count]);
             }
         }
     }
-    for (k, &total) in lanes[0][..sums.count].iter().enumerate() {
+    for (k, &total) in lanes[..count].iter().enumerate() {
         let total = if empty { F::EMPTY } else { total };
         // SAFETY: the caller's promise.
         unsafe { sums.first.cast::<F::Acc>().add(k * sums.blocks).write(total) };
+    }
+}
+
+/// The number of rows of one lane that are joined at once. The accumulators are loaded and stored
+/// once for all of them.
+const DEPTH: usize = 4;
+
+/// Rows are prefetched this many rows ahead.
+const AHEAD: usize = 4;
+
+/// Joins the contiguous elements of rows to the accumulators of their lane, row after row, as a loop
+/// that is compiled per level.
+struct JoinRows<'a, F: Folding> {
+    to: &'a mut [F::Acc],
+    rows: [*const F::Number; DEPTH],
+}
+
+impl<F: Folding> Loop for JoinRows<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) {
+        for (column, acc) in self.to.iter_mut().enumerate() {
+            for row in self.rows {
+                // SAFETY: the caller's promise: each row has an element for each accumulator.
+                *acc = F::join(*acc, F::lift(unsafe { row.add(column).read_unaligned() }));
+            }
+        }
     }
 }
 

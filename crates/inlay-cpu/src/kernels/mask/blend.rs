@@ -3,11 +3,11 @@
 use inlay_core::DType;
 
 use crate::arch::{self, Level, Word};
-use crate::kernels::bands::in_bands;
+use crate::kernels::boxes::in_boxes;
 use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
 use crate::view::Target;
-use crate::walk::{Run, Walk};
+use crate::walk::{Run, each_run};
 use crate::{Bool8, Dst, Src};
 
 /// `dst = if condition { a } else { b }`, element by element. All views have one shape. If `b` is
@@ -36,11 +36,11 @@ pub(super) fn blend_with(
     match b {
         Some(b) => {
             dst.expect_source(&b);
-            in_bands(dst, [condition, a, b], &|dst, [condition, a, b]| {
+            in_boxes(dst, [condition, a, b], &|dst, [condition, a, b]| {
                 choose(level, dst, condition, a, b);
             });
         }
-        None => in_bands(dst, [condition, a], &|dst, [condition, a]| {
+        None => in_boxes(dst, [condition, a], &|dst, [condition, a]| {
             choose(level, dst, condition, a, dst.as_src());
         }),
     }
@@ -50,7 +50,6 @@ pub(super) fn blend_with(
 fn choose(level: Level, dst: Target<'_>, condition: Src<'_>, a: Src<'_>, b: Src<'_>) {
     let size = dst.same_size(&a);
     let layouts = [dst.layout(), condition.layout(), a.layout(), b.layout()];
-    let few = Run::of_few(layouts, [size, 1, size, size]);
     dispatch_width!(size, W => {
         // SAFETY: runs lie inside of all layouts, whose shapes were compared. No source overlaps
         // `dst`, and element sizes are the same, as was checked above. Threads have different runs.
@@ -65,10 +64,7 @@ fn choose(level: Level, dst: Target<'_>, condition: Src<'_>, a: Src<'_>, b: Src<
             };
             choice.run::<W>(level);
         };
-        match few {
-            Some(run) => visit(run),
-            None => Walk::in_memory_order(layouts).parallel(3 * size + 1, visit),
-        }
+        each_run(layouts, [size, 1, size, size], visit);
     });
 }
 

@@ -1,8 +1,8 @@
 //! Compression: copies the elements for which a mask is true, in order, to a contiguous
 //! destination.
 
-use super::{Bits, Piece, pieces};
-use crate::arch::{self, Level, Word};
+use super::{Bits, Piece, is_strided, pieces};
+use crate::arch::{self, LINE, Level, Word};
 use crate::kernels::copy::move_run;
 use crate::number::dispatch_width;
 use crate::tuning::COMPRESS_SPARSE;
@@ -27,21 +27,29 @@ pub(super) fn compress_with(level: Level, dst: Dst<'_>, src: Src<'_>, bits: &Bit
     let exact = dst.layout().is_contiguous(size) && dst.layout().numel() == bits.ones();
     assert!(exact, "a contiguous destination of just as many elements");
     let sparse = COMPRESS_SPARSE.get() as u32;
-    let visit = |run: Run<1>, taken: usize| {
-        // SAFETY: the walk stays inside of `src`. `taken` plus the popcount of the run is at most
-        // that of the mask, which is the size of `dst`. Each run has its own range of `dst`.
+    let visit = |position: usize, from: *const u8, stride: isize, len: usize, taken: usize| {
+        // SAFETY: the walk stays inside of `src` or of a copy of a part of it. `taken` plus the
+        // popcount of the run is at most that of the mask, which is the size of `dst`. Each run has
+        // its own range of `dst`.
         unsafe {
-            let job = Compression {
-                words: &bits.words,
-                position: run.position,
-                len: run.len,
-                to: dst.origin().add(taken * size),
-                from: src.origin().offset(run.offsets[0]),
-                stride: run.strides[0],
-                sparse,
-            };
+            let to = dst.origin().add(taken * size);
+            let words = &bits.words;
+            let job = Compression { words, position, len, to, from, stride, sparse };
             dispatch_width!(size, W => job.run::<W>(level))
         }
+    };
+    // If few elements are selected, only their cache lines are read.
+    let many = bits.ones() > bits.len / (LINE / size);
+    if many && is_strided(&src) {
+        let visit = |run: Run<3>, copy: *const u8, taken: usize| {
+            let from = copy.wrapping_offset(run.offsets[1]);
+            visit(run.position, from, run.strides[1], run.len, taken);
+        };
+        return bits.in_boxes(None, src, 2, visit, || {});
+    }
+    let visit = |run: Run<1>, taken: usize| {
+        let from = src.origin().wrapping_offset(run.offsets[0]);
+        visit(run.position, from, run.strides[0], run.len, taken)
     };
     bits.parallel([src.layout()], size, 2, visit, || {});
 }

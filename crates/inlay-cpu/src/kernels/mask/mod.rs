@@ -27,6 +27,7 @@ pub use compress::compress;
 pub(crate) use expand::Expansion;
 pub use expand::expand;
 
+use super::boxes::{Boxes, has_gaps, is_transposed, over, packed};
 use super::copy::copy_to;
 use super::positions::Shared;
 use crate::memory::{Scratch, Space};
@@ -126,6 +127,75 @@ impl Bits {
         self.ones
     }
 
+    /// Returns the popcount of all elements before `position`.
+    fn ones_before(&self, position: usize) -> usize {
+        let (block, word) = (position / BLOCK, position / WORD);
+        let words = &self.words[block * (BLOCK / WORD)..word];
+        let whole: usize = words.iter().map(|word| word.count_ones() as usize).sum();
+        let rest = self.words[word] & first(position % WORD);
+        self.before[block] + whole + rest.count_ones() as usize
+    }
+
+    /// Copies a strided `src` to contiguous memory, box by box. Calls `visit` with the runs of each
+    /// box, with the address of its copy, and with the popcount before the run. The offsets and
+    /// strides of a run are those in `to`, in the copy, and in the mask. `cost` and `done` are as
+    /// for [`Bits::parallel`].
+    fn in_boxes(
+        &self,
+        to: Option<&Layout>,
+        src: Src<'_>,
+        cost: usize,
+        visit: impl Fn(Run<3>, *const u8, usize) + Sync,
+        done: impl Fn() + Sync,
+    ) {
+        let (shape, size) = (src.layout().shape(), src.dtype().size());
+        assert_eq!(src.layout().numel(), self.len, "one bit an element");
+        // In this layout, the offset of an element is its number in row-major order.
+        let numbers = packed(shape, 1);
+        let to = to.unwrap_or(&numbers);
+        assert_eq!(to.shape(), shape, "layouts of one shape");
+        let boxes = Boxes::new(shape, size, size, is_transposed(src.layout()));
+        boxes.parallel(cost * size, |some| {
+            // Without memory for a copy, the strided elements are used.
+            let space = boxes.space(size);
+            for number in some {
+                let (to_first, to) = boxes.part(number, to);
+                let (first, numbers) = boxes.part(number, &numbers);
+                let (by, from) = boxes.part(number, src.layout());
+                let packed = packed(numbers.shape(), size);
+                // SAFETY: a box lies inside of the shape of `src`. The scratch buffer has room for
+                // a box, only this thread uses it, and its elements are written before they are
+                // read.
+                let from = unsafe {
+                    let src = src.part(by, &from);
+                    match &space {
+                        Some(space) => {
+                            let copy = over(space, &packed, src.dtype());
+                            copy_to(copy, src);
+                            copy.as_src()
+                        }
+                        None => src,
+                    }
+                };
+                let walk = Walk::new([&to, from.layout(), &numbers]);
+                walk.runs(0..walk.len(), |mut run| {
+                    run.offsets[0] += to_first;
+                    // The elements of a box with one column don't follow each other in the mask.
+                    let apart = run.strides[2] != 1;
+                    let (count, len) = if apart { (run.len, 1) } else { (1, run.len) };
+                    for _ in 0..count {
+                        let position = (first + run.offsets[2]) as usize;
+                        let part = Run { position, len, ..run };
+                        visit(part, from.origin(), self.ones_before(position));
+                        let next = run.offsets.iter_mut().zip(run.strides);
+                        next.for_each(|(offset, stride)| *offset = offset.wrapping_add(stride));
+                    }
+                });
+            }
+            done();
+        });
+    }
+
     /// Calls `visit` with every run of `layouts`, in row-major order, and with the popcount before
     /// the run. `visit` returns the popcount of the run. Elements have `size` bytes. Uses several
     /// threads if there is enough work for them, at `cost * size` bytes per element. Each part of
@@ -154,6 +224,11 @@ impl Bits {
             done();
         });
     }
+}
+
+/// Returns whether a source is copied in boxes.
+fn is_strided(src: &Src<'_>) -> bool {
+    src.layout().numel() > BLOCK && has_gaps(src.layout(), src.dtype().size())
 }
 
 /// The bits of consecutive elements: all 1, all 0, or up to 64 mixed bits.

@@ -15,7 +15,8 @@ mod write;
 
 use inlay_core::{Combine, Layout, Reduce, Result};
 
-use super::copy::move_run;
+use super::boxes::{Packed, is_transposed, or_packed};
+use super::copy::{copy_to, move_run};
 use super::elements::gather_lanes;
 use super::groups::{has_few_places, is_dense};
 use super::listing::{IndexReader, MOST_PLACES};
@@ -48,6 +49,9 @@ const DIRECT_ASSIGNED: usize = 32;
 /// and by place: assignments take 4.3 and 16 ms, sums on two threads 2.8 and 15 ms.)
 const DIRECT_SPARSE: usize = 16 << 10;
 
+/// A strided source is copied for a gather unless there are more than this many rows per entry.
+pub(super) const SPARSE: usize = 4;
+
 /// An index argument as the user gave it, and its name in error messages.
 #[derive(Clone, Copy)]
 pub struct Index<'a> {
@@ -78,7 +82,11 @@ pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     let size = dst.same_size(&src);
     let positions = index.values();
     assert_eq!(dst.layout().shape()[axis], positions.len(), "a row for each position");
-    index.expect_within(src.layout().shape()[axis]);
+    let places = src.layout().shape()[axis];
+    index.expect_within(places);
+    // A strided source is copied if most of its cache lines are read anyway.
+    let packed = [(positions.len() >= places / SPARSE).then(|| Packed::of(src)).flatten()];
+    let [src] = or_packed([src], &packed);
     let (to_axis, from_axis) = (dst.layout().strides()[axis], src.layout().strides()[axis]);
     let rows = Walk::of_rows([dst.layout(), src.layout()], axis);
     let [to_step, from_step] = rows.run_strides().map(isize::unsigned_abs);
@@ -159,7 +167,22 @@ pub(super) fn scatter_rows_to(
     if small::scatter(&call, &index) {
         return Ok(());
     }
-    scatter(&call, index)
+    let packed = [Packed::of_transposed(updates)];
+    let [updates] = or_packed([updates], &packed);
+    let base = base_or_copy(dst, base);
+    scatter(&RowScatter { base, updates, ..call }, index)
+}
+
+/// Copies a transposed base to the fresh destination, in an order that suits its strides. Then the
+/// destination has the old values, and there is no base. Otherwise returns the base.
+pub(super) fn base_or_copy<'a>(dst: Target<'_>, base: Option<Src<'a>>) -> Option<Src<'a>> {
+    base.filter(|base| {
+        let copied = is_transposed(base.layout());
+        if copied {
+            copy_to(dst, *base);
+        }
+        !copied
+    })
 }
 
 /// Returns whether [`scatter_selected_rows`] supports an index of `entries` on an axis of `places`,
@@ -194,7 +217,10 @@ pub fn scatter_selected_rows(
     let selected = Some(selected.values());
     let call = RowScatter { dst, base, axis, updates, selected, combine };
     call.expect_sound(&index);
-    scatter(&call, index)
+    let packed = [(entries >= rows / SPARSE).then(|| Packed::of_transposed(updates)).flatten()];
+    let [updates] = or_packed([updates], &packed);
+    let base = base_or_copy(dst, base);
+    scatter(&RowScatter { base, updates, ..call }, index)
 }
 
 fn scatter(call: &RowScatter<'_>, index: Index<'_>) -> Result<()> {

@@ -84,8 +84,15 @@ pub(super) unsafe fn assign_values<W: Copy>(
 ) {
     // SAFETY: the caller's promise; places lie inside of the range.
     unsafe {
-        let to = direct.origins(task).0.cast::<W>();
-        each::<W>(direct, task, true, |place, value| to.add(place).write_unaligned(value));
+        let (to, from) = direct.origins(task);
+        let (to, from) = (to.cast::<W>(), from.cast::<W>());
+        let put = |place: usize, value: W| to.add(place).write_unaligned(value);
+        match task.listed {
+            Listed::InOrder(places) => each_in_order(to, from, places, true, put),
+            Listed::Numbered(items, _) => each_numbered(from, items, put),
+            Listed::Words(items) => each_word(items, put),
+            Listed::LongWords(items) => each_word(items, put),
+        }
     }
 }
 
@@ -100,21 +107,66 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
 ) {
     // SAFETY: the caller's promise; places lie inside of the range.
     unsafe {
-        let to = direct.origins(task).0.cast::<T>();
-        if !task.listed.repeats() {
-            // With notes, prefetching takes more time than it saves.
-            return each::<T>(direct, task, N::NOTHING, |place, value| {
-                let takes_part = N::takes_part(words, place);
-                let to = to.add(place);
-                let joined = R::merge(to.read_unaligned(), value);
-                to.write_unaligned(select_unpredictable(takes_part, joined, R::alone(value)));
-            });
+        let (to, from) = direct.origins(task);
+        let (to, from) = (to.cast::<T>(), from.cast::<T>());
+        // Each loop has a closure of its own. The compiler would not inline one that several loops
+        // call.
+        macro_rules! join {
+            () => {
+                |place: usize, value: T| join_one::<T, R, N>(to, place, value, words)
+            };
         }
-        // While entries name the same place, as in a sorted index, its value stays in a register.
-        // A load of what was just stored would take longer than the reduction. (10M values into 10k
-        // by a sorted index: 13 ms instead of 37.)
+        match task.listed {
+            Listed::InOrder(places) if task.listed.repeats() => {
+                join_repeats::<T, R, N>(to, from, places, words);
+            }
+            // With notes, prefetching takes more time than it saves.
+            Listed::InOrder(places) => each_in_order(to, from, places, N::NOTHING, join!()),
+            Listed::Numbered(items, _) => each_numbered(from, items, join!()),
+            Listed::Words(items) => each_word(items, join!()),
+            Listed::LongWords(items) => each_word(items, join!()),
+        }
+    }
+}
+
+/// Reduces a value into a place.
+///
+/// # Safety
+/// `to` is the address of the first place of a range, `words` are its notes, and `place` is one of
+/// its places.
+#[inline(always)]
+unsafe fn join_one<T: Copy, R: Reducer<T>, N: Note>(
+    to: *mut T,
+    place: usize,
+    value: T,
+    words: &mut [u32],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let takes_part = N::takes_part(words, place);
+        let to = to.add(place);
+        let joined = R::merge(to.read_unaligned(), value);
+        to.write_unaligned(select_unpredictable(takes_part, joined, R::alone(value)));
+    }
+}
+
+/// Reduces consecutive values into their places. While entries name the same place, as in a sorted
+/// index, its value stays in a register: a load of what was just stored would take longer than the
+/// reduction. (10M values into 10k by a sorted index: 13 ms instead of 37.)
+///
+/// # Safety
+/// As for [`join_one`], for each place; there is a value for each.
+#[inline(always)]
+unsafe fn join_repeats<T: Copy, R: Reducer<T>, N: Note>(
+    to: *mut T,
+    from: *const T,
+    places: &[u32],
+    words: &mut [u32],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
         let mut last: Option<(usize, T)> = None;
-        each::<T>(direct, task, false, |place, value| {
+        each_in_order(to, from, places, false, |place, value| {
             if let Some((at, so_far)) = last {
                 if at == place {
                     if N::COUNTS {
@@ -135,45 +187,48 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
     }
 }
 
-/// Calls `visit` with the place and the update of each entry of a task. `ahead` tells whether places
-/// are prefetched.
+/// Calls `visit` with each place and the value of its entry. `ahead` tells whether places are
+/// prefetched.
 ///
 /// # Safety
-/// As for [`assign_scanned`].
+/// There is a value for each place.
 #[inline(always)]
-unsafe fn each<T: Copy>(
-    direct: &Direct<'_>,
-    task: &Task<'_>,
+unsafe fn each_in_order<T: Copy>(
+    to: *mut T,
+    from: *const T,
+    places: &[u32],
     ahead: bool,
     mut visit: impl FnMut(usize, T),
 ) {
-    // SAFETY: the caller's promise.
-    let (to, from) = unsafe { direct.origins(task) };
-    let (to, from) = (to.cast::<T>(), from.cast::<T>());
-    match task.listed {
-        Listed::InOrder(places) => {
-            let last = places.len().saturating_sub(1);
-            for (k, &place) in places.iter().enumerate() {
-                if ahead {
-                    let next = places[(k + AHEAD).min(last)] as usize;
-                    prefetch(to.wrapping_add(next).cast(), 1);
-                }
-                // SAFETY: the caller's promise: there is an update for each entry.
-                visit(place as usize, unsafe { from.add(k).read_unaligned() });
-            }
+    let last = places.len().saturating_sub(1);
+    for (k, &place) in places.iter().enumerate() {
+        if ahead {
+            let next = places[(k + AHEAD).min(last)] as usize;
+            prefetch(to.wrapping_add(next).cast(), 1);
         }
-        Listed::Words(items) => each_word(items, visit),
-        Listed::LongWords(items) => each_word(items, visit),
-        Listed::Numbered(items, _) => {
-            for item in items {
-                // SAFETY: the caller's promise: there is an update for each entry.
-                let value = unsafe { from.add(item.beside as usize).read_unaligned() };
-                visit(item.place as usize, value);
-            }
-        }
+        // SAFETY: the caller's promise.
+        visit(place as usize, unsafe { from.add(k).read_unaligned() });
     }
 }
 
+/// Calls `visit` with the place of each item and the value that it numbers.
+///
+/// # Safety
+/// There is a value for each number.
+#[inline(always)]
+unsafe fn each_numbered<T: Copy>(
+    from: *const T,
+    items: &[Item<u32>],
+    mut visit: impl FnMut(usize, T),
+) {
+    for item in items {
+        // SAFETY: the caller's promise.
+        let value = unsafe { from.add(item.beside as usize).read_unaligned() };
+        visit(item.place as usize, value);
+    }
+}
+
+/// Calls `visit` with the place of each item and the value beside it.
 #[inline(always)]
 fn each_word<T: Copy, P: Plain>(items: &[Item<P>], mut visit: impl FnMut(usize, T)) {
     assert!(size_of::<T>() <= size_of::<P>(), "a word holds an update");

@@ -3,6 +3,7 @@
 
 mod keys;
 mod large;
+mod strides;
 mod threads;
 mod ways;
 

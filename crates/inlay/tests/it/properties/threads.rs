@@ -2,14 +2,14 @@
 //! which are compared with naive implementations elsewhere. The entries are distributed in ways that
 //! lead to every plan for the threads.
 
-use inlay::{DType, PutAlongAxis, Reduce, Scatter, Slice, SliceScatter, Tensor, set_num_threads};
+use inlay::{DType, PutAlongAxis, Reduce, Scatter, Tensor, set_num_threads};
 use inlay_cpu::tuning::{GRAIN, SCANNED, WAVE};
 
 use crate::support::{Rng, tuning};
 
 const THREADS: [usize; 6] = [1, 2, 3, 7, 16, 64];
 
-fn bytes(tensor: &Tensor) -> Vec<u8> {
+pub(super) fn bytes(tensor: &Tensor) -> Vec<u8> {
     let copy = tensor.copy().unwrap();
     let len = copy.numel() * copy.dtype().size();
     // SAFETY: `copy` is contiguous and on the CPU, so `len` initialized bytes start at `data_ptr`.
@@ -18,7 +18,7 @@ fn bytes(tensor: &Tensor) -> Vec<u8> {
 }
 
 /// Values whose sums depend on the order in which they are added.
-fn values(rng: &mut Rng, dtype: DType, shape: &[usize]) -> Tensor {
+pub(super) fn values(rng: &mut Rng, dtype: DType, shape: &[usize]) -> Tensor {
     let count = shape.iter().product();
     let float =
         |rng: &mut Rng| rng.between(-1000, 1000) as f64 * 1.1f64.powi(rng.between(0, 60) as i32);
@@ -169,66 +169,6 @@ fn lanes_and_columns_give_the_same_bits_on_any_number_of_threads() {
         calls.push((format!("put_along_axis, {kind}"), Box::new(call)));
     }
     check(&calls);
-}
-
-/// Views of one shape with the same values in several layouts: contiguous, transposed, reversed,
-/// every other element of a row, and a row that is repeated.
-fn views(x: &Tensor) -> Vec<(&'static str, Tensor)> {
-    let (rows, columns) = (x.shape()[0], x.shape()[1]);
-    let turned = x.transpose(&[1, 0]).unwrap().copy().unwrap().transpose(&[1, 0]).unwrap();
-    let reverse = |x: &Tensor| {
-        let back = Slice { start: None, stop: None, step: -1 };
-        x.slice(&SliceScatter::new(0, back)).unwrap().slice(&SliceScatter::new(1, back)).unwrap()
-    };
-    let reversed = reverse(&reverse(x).copy().unwrap());
-    let wide = Tensor::zeros(&[rows, 2 * columns], x.dtype()).unwrap();
-    let every_other = SliceScatter::new(1, Slice { start: None, stop: None, step: 2 });
-    let gaps = wide.slice_scatter(x, &every_other).unwrap().slice(&every_other).unwrap();
-    vec![("contiguous", x.clone()), ("turned", turned), ("reversed", reversed), ("gaps", gaps)]
-}
-
-#[test]
-fn strided_operands_give_the_bits_of_contiguous_ones() {
-    let _released = tuning::released();
-    let _grain = GRAIN.set(1 << 10);
-    let mut rng = Rng(83);
-    for (dtype, shape) in [
-        (DType::F32, [130, 97]),
-        (DType::F64, [9, 700]),
-        (DType::U8, [700, 40]),
-        (DType::C64, [64, 64]),
-        (DType::F16, [300, 33]),
-    ] {
-        let x = values(&mut rng, dtype, &shape);
-        let y = values(&mut rng, dtype, &shape);
-        let mask = values(&mut rng, DType::U8, &shape).cast(DType::Bool).unwrap();
-        for threads in [1, 3, 64] {
-            set_num_threads(threads);
-            let results = |x: &Tensor, y: &Tensor, mask: &Tensor| -> Vec<Vec<u8>> {
-                let in_place = x.copy().unwrap();
-                in_place.add_(y).unwrap();
-                [
-                    x.add(y).unwrap(),
-                    x.multiply(y).unwrap(),
-                    x.equal(y).unwrap(),
-                    x.negative().unwrap(),
-                    x.cast(DType::C128).unwrap(),
-                    mask.where_(x, y).unwrap(),
-                    in_place,
-                ]
-                .iter()
-                .map(bytes)
-                .collect()
-            };
-            let expected = results(&x, &y, &mask);
-            for (first, x) in views(&x) {
-                for ((second, y), (_, mask)) in views(&y).into_iter().zip(views(&mask)) {
-                    let same = results(&x, &y, &mask) == expected;
-                    assert!(same, "{first} and {second} {dtype} {shape:?} on {threads} threads");
-                }
-            }
-        }
-    }
 }
 
 #[test]
