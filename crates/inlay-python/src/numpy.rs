@@ -184,22 +184,7 @@ fn layout_of(
     array: &Bound<'_, PyUntypedArray>,
     dtype: DType,
 ) -> Result<(Layout, isize, usize), Unfit> {
-    let (shape, strides) = (array.shape(), array.strides());
-    if shape.contains(&0) {
-        // The strides of an empty array are not used and may have any value.
-        let layout = Layout::contiguous("numpy", shape, dtype.size()).map_err(|_| Unfit::Extent)?;
-        return Ok((layout, 0, 0));
-    }
-    let (mut low, mut high) = (0isize, dtype.size() as isize);
-    for (&dim, &stride) in shape.iter().zip(strides) {
-        let span = isize::try_from(dim - 1).ok().and_then(|n| n.checked_mul(stride));
-        let span = span.ok_or(Unfit::Extent)?;
-        let end = if span < 0 { &mut low } else { &mut high };
-        *end = end.checked_add(span).ok_or(Unfit::Extent)?;
-    }
-    let len = high.checked_sub(low).ok_or(Unfit::Extent)?;
-    let layout = Layout::over(shape, strides, low.unsigned_abs());
-    Ok((layout, low, len.unsigned_abs()))
+    Layout::around(array.shape(), array.strides(), dtype.size()).ok_or(Unfit::Extent)
 }
 
 /// Returns an array over the memory of a tensor. The array keeps the tensor alive.

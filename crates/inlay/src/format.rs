@@ -178,7 +178,7 @@ impl Tensor {
         if numel > MOST {
             return Err(Error::OutOfMemory { bytes: numel.saturating_mul(array.dtype.size()) });
         }
-        let ends = array.with_layout(Layout::strided(shape, strides, array.layout.offset()));
+        let ends = array.with_layout(Layout::over(&shape, &strides, array.layout.offset()));
         Tensor::from_array(ends).copy()?.reshape(kept)
     }
 }

@@ -133,7 +133,7 @@ impl Boxes {
             rest /= self.counts[axis];
             let len = self.sides[axis].min(self.shape[axis] - start);
             by += start as isize * layout.strides()[axis];
-            part.narrow(axis, ResolvedSlice { start, step: 1, len });
+            part = part.slice(axis, ResolvedSlice::run(start, len));
         }
         (by, part)
     }
@@ -249,5 +249,5 @@ fn packed_in(shape: &[usize], axes: &[usize], size: usize) -> Layout {
         strides[axis] = next as isize;
         next = next.saturating_mul(shape[axis]);
     }
-    Layout::strided(Shape::from_slice(shape), strides, 0)
+    Layout::over(shape, &strides, 0)
 }

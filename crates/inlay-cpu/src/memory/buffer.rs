@@ -4,52 +4,20 @@
 use std::any::Any;
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use inlay_core::{DType, Error, Layout, Result, Versions};
 
 use super::block::{PADDING, head_of};
 use super::borrow::Borrows;
-use super::owner::{Foreign, FromVec, Inline, Lent, Owner, Pooled};
+use super::owner::{Foreign, FromVec, Inline, Kind, Lent, Pooled};
+use super::shared::Shared;
 use crate::view::Span;
 use crate::{Dst, Element, Src};
 
 /// A handle to shared bytes. A clone is another handle to the same bytes.
 #[derive(Clone)]
-pub struct Buffer(Arc<Allocation<dyn Owner>>);
-
-/// The address and the state of the bytes, in one allocation with the owner that keeps the bytes
-/// alive.
-struct Allocation<O: ?Sized> {
-    /// The address of the first byte. It is set only while there is no second handle.
-    ptr: AtomicPtr<u8>,
-    len: usize,
-    writable: bool,
-    lock: RwLock<()>,
-    /// Counts the slices of the bytes that exist outside of the lock.
-    borrows: Borrows,
-    /// Counts how often the bytes were written in place.
-    versions: Versions,
-    /// Dropped with the last handle.
-    owner: O,
-}
-
-impl<O: Owner + 'static> Allocation<O> {
-    // Inlined, so that the struct is built in its final place and not moved.
-    #[inline(always)]
-    fn new(ptr: NonNull<u8>, len: usize, writable: bool, owner: O) -> Arc<Self> {
-        Arc::new(Allocation {
-            ptr: AtomicPtr::new(ptr.as_ptr()),
-            len,
-            writable,
-            lock: RwLock::new(()),
-            borrows: Borrows::new(),
-            versions: Versions::new(),
-            owner,
-        })
-    }
-}
+pub struct Buffer(Shared);
 
 impl Buffer {
     /// Allocates `len` bytes, aligned to 64 bytes. They are initialized, but their values are
@@ -66,21 +34,21 @@ impl Buffer {
             return Ok(Buffer::inline::<{ SMALL + PADDING }>(len));
         }
         let block = Pooled::new(len)?;
-        Ok(Buffer(Allocation::new(block.ptr(), len, true, block)))
+        Ok(Buffer(Shared::new(len, true, block, Pooled::ptr)))
     }
 
     /// Allocates `len` bytes together with the reference count: one allocation instead of two, for
     /// tiny calls.
     fn inline<const N: usize>(len: usize) -> Self {
-        let shared = Allocation::new(NonNull::dangling(), len, true, Inline::<N>::new());
-        let start = shared.owner.start();
-        // The array has at least `PADDING` bytes more than `len`, so that the bytes can begin at
-        // the next aligned address.
-        let ptr = start.wrapping_add(head_of(start as usize));
-        // SAFETY: for that reason the bytes lie inside of the array. There is no other handle yet.
-        unsafe { ptr.write_bytes(0, len) };
-        shared.ptr.store(ptr, Ordering::Relaxed);
-        Buffer(shared)
+        Buffer(Shared::new(len, true, Inline::<N>::new(), |owner| {
+            let start = owner.start();
+            // The array has at least `PADDING` bytes more than `len`, so that the bytes can begin at
+            // the next aligned address.
+            let ptr = start.map_addr(|address| address.saturating_add(head_of(address.get())));
+            // SAFETY: for that reason the bytes lie inside of the array. There is no handle yet.
+            unsafe { ptr.write_bytes(0, len) };
+            ptr
+        }))
     }
 
     /// Returns a buffer that holds one element. The element is written without a lock, because
@@ -99,7 +67,7 @@ impl Buffer {
         const { assert!(size_of::<T>() == size_of::<T::Stored>(), "a value is stored as it is") };
         let len = size_of_val(values.as_slice());
         let owner = FromVec::new(values);
-        Buffer(Allocation::new(owner.ptr(), len, true, owner))
+        Buffer(Shared::new(len, true, owner, FromVec::ptr))
     }
 
     /// Returns a buffer over memory that belongs to `owner`. The owner is dropped with the last
@@ -117,7 +85,7 @@ impl Buffer {
         writable: bool,
         owner: impl Any + Send + Sync,
     ) -> Self {
-        Buffer(Allocation::new(ptr, len, writable, Foreign::new(owner)))
+        Buffer(Shared::new(len, writable, Foreign::new(owner), |_| ptr))
     }
 
     /// Returns a buffer over memory of another library that the caller keeps alive.
@@ -126,7 +94,7 @@ impl Buffer {
     /// The `len` bytes at `ptr` are initialized and valid for reads, and for writes if `writable`,
     /// until no handle to the buffer is used any more. Otherwise as for [`Buffer::foreign`].
     pub unsafe fn lent(ptr: NonNull<u8>, len: usize, writable: bool) -> Self {
-        Buffer(Allocation::new(ptr, len, writable, Lent))
+        Buffer(Shared::new(len, writable, Lent, |_| ptr))
     }
 
     /// Makes this buffer one over other memory, as [`Buffer::lent`] does, without an allocation.
@@ -136,24 +104,23 @@ impl Buffer {
     /// As for [`Buffer::lent`].
     #[inline]
     pub unsafe fn lend_again(&mut self, ptr: NonNull<u8>, len: usize, writable: bool) -> bool {
-        let Some(shared) = Arc::get_mut(&mut self.0).filter(|shared| shared.owner.is_lent()) else {
+        let Some(state) = self.0.sole_state().filter(|state| state.kind == Kind::Lent) else {
             return false;
         };
-        *shared.ptr.get_mut() = ptr.as_ptr();
-        (shared.len, shared.writable) = (len, writable);
-        shared.lock = RwLock::new(());
-        shared.versions = Versions::new();
+        (state.ptr, state.len, state.writable) = (ptr, len, writable);
+        state.lock = RwLock::new(());
+        state.versions = Versions::new();
         true
     }
 
     /// Returns whether the buffer was made by [`Buffer::lent`].
     pub fn is_lent(&self) -> bool {
-        self.0.owner.is_lent()
+        self.0.state().kind == Kind::Lent
     }
 
     /// Returns whether the bytes belong to another library.
     pub fn is_foreign(&self) -> bool {
-        self.0.owner.is_foreign()
+        self.0.state().kind != Kind::Own
     }
 
     /// Asks for huge pages for memory of another library that is about to be written for the first
@@ -167,32 +134,32 @@ impl Buffer {
     /// Returns the address of the first byte. The bytes live as long as a handle does, unless they
     /// were [lent](Buffer::lent).
     pub fn as_ptr(&self) -> *mut u8 {
-        self.0.ptr.load(Ordering::Relaxed)
+        self.0.state().ptr.as_ptr()
     }
 
     /// Returns the number of bytes.
     pub fn len(&self) -> usize {
-        self.0.len
+        self.0.state().len
     }
 
     /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
-        self.0.len == 0
+        self.0.state().len == 0
     }
 
     /// Returns whether the bytes may be written.
     pub fn is_writable(&self) -> bool {
-        self.0.writable
+        self.0.state().writable
     }
 
     /// Returns the version counter, which counts how often the bytes were written in place.
     pub fn versions(&self) -> &Versions {
-        &self.0.versions
+        &self.0.state().versions
     }
 
     /// Returns a number that is different for any two buffers that exist at the same time.
     pub fn id(&self) -> usize {
-        Arc::as_ptr(&self.0).cast::<()>() as usize
+        self.0.id()
     }
 
     /// Returns whether both are handles to the same buffer.
@@ -202,7 +169,7 @@ impl Buffer {
 
     /// Returns whether this is the only handle.
     pub fn is_sole(&self) -> bool {
-        Arc::strong_count(&self.0) == 1
+        self.0.is_sole()
     }
 
     /// Returns a buffer without bytes. All calls return handles to the same one.
@@ -233,7 +200,7 @@ impl Buffer {
     /// Locks the bytes for reading: waits until nobody writes, and blocks writers while the guard
     /// lives.
     pub fn read(&self) -> ReadGuard<'_> {
-        let guard = self.0.lock.read().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.0.state().lock.read().unwrap_or_else(PoisonError::into_inner);
         ReadGuard { buffer: self, _guard: guard }
     }
 
@@ -241,13 +208,35 @@ impl Buffer {
     /// the guard lives. It does not wait for a [`Borrow`](super::Borrow), but while one exists
     /// [`WriteGuard::dst`] fails.
     pub fn write(&self) -> WriteGuard<'_> {
-        let guard = self.0.lock.write().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.0.state().lock.write().unwrap_or_else(PoisonError::into_inner);
         WriteGuard { buffer: self, _guard: guard }
+    }
+
+    /// Like [`Buffer::read`], but returns `None` instead of waiting.
+    #[inline]
+    pub fn try_read(&self) -> Option<ReadGuard<'_>> {
+        let guard = match self.0.state().lock.try_read() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(ReadGuard { buffer: self, _guard: guard })
+    }
+
+    /// Like [`Buffer::write`], but returns `None` instead of waiting.
+    #[inline]
+    pub fn try_write(&self) -> Option<WriteGuard<'_>> {
+        let guard = match self.0.state().lock.try_write() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(WriteGuard { buffer: self, _guard: guard })
     }
 
     /// Returns the count of the slices that exist outside of the lock.
     pub(super) fn borrows(&self) -> &Borrows {
-        &self.0.borrows
+        &self.0.state().borrows
     }
 
     /// Returns the address range of a view. Fails unless it lies inside of the buffer.
@@ -256,7 +245,7 @@ impl Buffer {
         let span = self.span(layout, dtype);
         match span.low <= span.high {
             true => Ok(span),
-            false => Err(Error::OutOfBounds { what: "a view", len: self.0.len }),
+            false => Err(Error::OutOfBounds { what: "a view", len: self.0.state().len }),
         }
     }
 
@@ -266,7 +255,7 @@ impl Buffer {
     fn span(&self, layout: &Layout, dtype: DType) -> Span {
         let base = self.as_ptr() as usize;
         match layout.extent(dtype.size()) {
-            Some(range) if range.end <= self.0.len || range.is_empty() => {
+            Some(range) if range.end <= self.0.state().len || range.is_empty() => {
                 let (low, high) = (base.wrapping_add(range.start), base.wrapping_add(range.end));
                 Span { low, high }
             }
@@ -283,7 +272,7 @@ impl Buffer {
 
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffer").field("len", &self.0.len).finish_non_exhaustive()
+        f.debug_struct("Buffer").field("len", &self.0.state().len).finish_non_exhaustive()
     }
 }
 

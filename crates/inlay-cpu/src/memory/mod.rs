@@ -7,6 +7,7 @@ mod buffer;
 mod owner;
 mod pool;
 mod scratch;
+mod shared;
 
 pub(crate) use block::prefer_huge_pages;
 pub use borrow::Borrow;

@@ -11,17 +11,21 @@ use super::block::RawBlock;
 use super::pool;
 use crate::Element;
 
-/// An object that keeps the bytes of a buffer alive.
-pub(super) trait Owner: Send + Sync {
-    /// Returns whether the bytes belong to another library.
-    fn is_foreign(&self) -> bool {
-        false
-    }
+/// To whom the bytes of a buffer belong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// To the buffer.
+    Own,
+    /// To another library. The owner keeps them alive.
+    Foreign,
+    /// To another library. The user of the buffer keeps them alive.
+    Lent,
+}
 
-    /// Returns whether this is [`Lent`].
-    fn is_lent(&self) -> bool {
-        false
-    }
+/// An object that keeps the bytes of a buffer alive.
+pub(super) trait Owner: Send + Sync + 'static {
+    /// To whom the bytes belong.
+    const KIND: Kind = Kind::Own;
 }
 
 /// A block that returns to the pool on drop.
@@ -47,21 +51,13 @@ pub(super) struct Foreign<O> {
 pub(super) struct Lent;
 
 impl Owner for Pooled {}
-impl Owner for Lent {
-    fn is_foreign(&self) -> bool {
-        true
-    }
-
-    fn is_lent(&self) -> bool {
-        true
-    }
-}
 impl<const N: usize> Owner for Inline<N> {}
 impl<T: Element> Owner for FromVec<T> {}
 impl<O: Any + Send + Sync> Owner for Foreign<O> {
-    fn is_foreign(&self) -> bool {
-        true
-    }
+    const KIND: Kind = Kind::Foreign;
+}
+impl Owner for Lent {
+    const KIND: Kind = Kind::Lent;
 }
 
 // SAFETY: the bytes are accessed only under the lock of their buffer, or through the pointer of
@@ -95,8 +91,8 @@ impl<const N: usize> Inline<N> {
     }
 
     /// Returns the address of the first of the `N` bytes.
-    pub(super) fn start(&self) -> *mut u8 {
-        self.0.get().cast()
+    pub(super) fn start(&self) -> NonNull<u8> {
+        NonNull::from(&self.0).cast()
     }
 }
 

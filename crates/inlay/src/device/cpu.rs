@@ -1,5 +1,5 @@
-//! Locks of the buffers that a call uses on the CPU, and views of them for its kernel. Locks are
-//! taken in the order of addresses, so that two calls can't deadlock.
+//! Locks of the buffers that a call uses on the CPU, and views of them for its kernel. A call that has
+//! to wait takes its locks in the order of addresses, so that two calls can't deadlock.
 
 use inlay_core::{DType, Layout, Result};
 pub(super) use inlay_cpu::kernels::{Bits, Positions};
@@ -10,8 +10,7 @@ use smallvec::SmallVec;
 use super::NamedIndex;
 use crate::array::Array;
 
-/// The locks of one call, one for each buffer: that of the target, if there is one, and those of
-/// the sources.
+/// The locks of one call: that of the target, if there is one, and those of the sources.
 pub(super) struct Locks<'a> {
     write: Option<WriteGuard<'a>>,
     reads: SmallVec<[ReadGuard<'a>; 4]>,
@@ -31,11 +30,36 @@ impl<'a> Locks<'a> {
         base: Option<&'a Array>,
         sources: &[&'a Array],
     ) -> Result<()> {
-        self.take_all(target, base, sources);
+        if !self.take_free(target, base, sources) {
+            self.take_all(target, base, sources);
+        }
         match target {
             Some(target) if target.is_borrowed() => self.take_later(target, base, sources),
             _ => Ok(()),
         }
+    }
+
+    /// Takes the locks in any order if that is possible without waiting. This is the usual case:
+    /// nobody else uses the tensors of the call, and no source is in the memory of the target.
+    #[inline(always)]
+    fn take_free(
+        &mut self,
+        target: Option<&'a Buffer>,
+        base: Option<&'a Array>,
+        sources: &[&'a Array],
+    ) -> bool {
+        self.write = target.and_then(Buffer::try_write);
+        let mut free = self.write.is_some() || target.is_none();
+        for array in base.iter().chain(sources) {
+            match array.buffer.cpu().try_read().filter(|_| free) {
+                Some(read) => self.reads.push(read),
+                None => free = false,
+            }
+        }
+        if !free {
+            *self = Locks::none();
+        }
+        free
     }
 
     /// Takes the locks when nobody has a slice of the target.
@@ -54,7 +78,8 @@ impl<'a> Locks<'a> {
         Ok(())
     }
 
-    #[inline(always)]
+    /// Takes the locks in the order of addresses, and waits for each of them.
+    #[cold]
     fn take_all(
         &mut self,
         target: Option<&'a Buffer>,

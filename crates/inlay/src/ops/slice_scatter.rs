@@ -200,11 +200,15 @@ impl Region for Slices {
     }
 
     fn layout(&self, found: &Self::Found, x: &Layout) -> Layout {
-        let mut layout = x.clone();
-        for &(axis, slice) in found {
-            layout.narrow(axis, selected(slice, x.shape()[axis]));
+        let part = |layout: &Layout, (axis, slice): (usize, Slice)| {
+            layout.slice(axis, selected(slice, x.shape()[axis]))
+        };
+        match found.as_slice() {
+            [] => x.clone(),
+            &[first, ref more @ ..] => {
+                more.iter().fold(part(x, first), |layout, &found| part(&layout, found))
+            }
         }
-        layout
     }
 
     /// For each axis in turn, the part of the earlier selections that its slice leaves out.
@@ -249,7 +253,7 @@ pub(super) fn rest(slices: &[(usize, Slice)], x: &Layout) -> SmallVec<[Layout; 4
             let (mut shape, mut strides) = (gaps.shape().to_vec(), gaps.strides().to_vec());
             shape.insert(axis + 1, step - 1);
             strides.insert(axis + 1, taken.strides()[axis]);
-            rest.push(Layout::strided(shape.into(), strides.into(), gaps.offset()));
+            rest.push(Layout::over(&shape, &strides, gaps.offset()));
         }
         taken = taken.slice(axis, slice);
     }

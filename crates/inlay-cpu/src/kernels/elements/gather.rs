@@ -63,7 +63,7 @@ pub(in crate::kernels) fn gather_lanes(
 ) {
     let mut strides = vec![0; dst.layout().rank()];
     strides[axis] = size_of::<i64>() as isize;
-    let layout = Layout::strided(dst.layout().shape().into(), strides.into(), 0);
+    let layout = Layout::over(dst.layout().shape(), &strides, 0);
     let entries = AxisIndex::checked(index, &layout, src.layout().shape()[axis]);
     let done = gather(dst, src, axis, &entries, true);
     assert!(done, "positions were checked");
@@ -280,7 +280,7 @@ impl<'a> Tiled<'a> {
 fn hold_axis(layout: &Layout, axis: usize, len: usize) -> Layout {
     let mut strides = Strides::from_slice(layout.strides());
     strides[axis] = 0;
-    Layout::strided(resized(layout.shape(), axis, len), strides, layout.offset())
+    Layout::over(&resized(layout.shape(), axis, len), &strides, layout.offset())
 }
 
 #[cfg(test)]

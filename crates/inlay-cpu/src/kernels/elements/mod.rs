@@ -190,7 +190,7 @@ impl AxisScatter<'_> {
 fn long_lanes(call: &AxisScatter<'_>, entries: &AxisIndex<'_>) -> Result<()> {
     let (lanes, steps) = call.lanes(entries.layout, call.dst.layout());
     let (places, count) = (call.places(), entries.layout.shape()[call.axis]);
-    let line = |len: usize, step: isize| Layout::strided([len][..].into(), [step][..].into(), 0);
+    let line = |len: usize, step: isize| Layout::over(&[len], &[step], 0);
     let (to, index, from) = (line(places, steps[0]), line(count, steps[1]), line(count, steps[2]));
     let mut done = Ok(());
     lanes.runs(0..lanes.len(), |run| {

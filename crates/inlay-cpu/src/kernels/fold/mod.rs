@@ -15,7 +15,7 @@ use std::ops::Range;
 use half::{bf16, f16};
 use inlay_core::{
     FOLD_BLOCK as BLOCK, FOLD_FEW_LANES as FEW_LANES, FOLD_LANES as LANES, Fold, Kind, Layout,
-    Result,
+    Result, Shape, Strides,
 };
 use num_complex::{Complex32, Complex64};
 
@@ -205,8 +205,9 @@ fn fold_with(functions: &Functions, dst: Target<'_>, src: Src<'_>, over: &[bool]
     }
     let part = |summed: bool| {
         let axes = (0..layout.rank()).filter(|&axis| over[axis] == summed);
-        let (shape, strides) = axes.map(|a| (layout.shape()[a], layout.strides()[a])).unzip();
-        Layout::strided(shape, strides, 0)
+        let dims = axes.map(|axis| (layout.shape()[axis], layout.strides()[axis]));
+        let (shape, strides): (Shape, Strides) = dims.unzip();
+        Layout::over(&shape, &strides, 0)
     };
     let (kept, summed) = (part(false), part(true));
     let outer = Walk::new([dst.layout(), &kept]);

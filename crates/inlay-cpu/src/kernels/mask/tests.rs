@@ -36,7 +36,7 @@ fn bytes(buffer: &Buffer, start: usize, len: usize) -> Vec<u8> {
 }
 
 fn strided(len: usize, stride: usize, offset: usize) -> Layout {
-    Layout::strided(vec![len].into(), vec![stride as isize].into(), offset)
+    Layout::over(&[len], &[stride as isize], offset)
 }
 
 /// Returns random bools with stretches that are all false, all true, sparse or mixed.

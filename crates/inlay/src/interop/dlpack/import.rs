@@ -207,32 +207,17 @@ fn layout_of(view: &DLTensor, dtype: DType) -> Result<(Layout, isize, usize)> {
         let len = layout.numel() * dtype.size();
         return Ok((layout, 0, len));
     };
-    let (mut low, mut high, mut fits) = (0isize, size, true);
-    for (&dim, &stride) in shape.iter().zip(strides) {
-        // The stride of a dimension of one element is not used and may have any value.
-        if dim == 1 {
-            continue;
-        }
-        let stride = isize::try_from(stride).ok().and_then(|stride| stride.checked_mul(size));
-        let steps = isize::try_from(dim - 1).ok();
-        let span = stride.zip(steps).and_then(|(stride, steps)| stride.checked_mul(steps));
-        let span = span.unwrap_or_else(|| {
-            fits = false;
-            0
-        });
-        let end = if span < 0 { &mut low } else { &mut high };
-        let (moved, off) = end.overflowing_add(span);
-        *end = moved;
-        fits &= !off;
+    let wrong = || refused("strides", format!("{strides:?}"), "within the address space");
+    // The stride of a dimension of one element is not used and may have any value.
+    let in_bytes = |k: usize| match shape[k] {
+        1 => Some(0),
+        _ => isize::try_from(strides[k]).ok()?.checked_mul(size),
+    };
+    if (0..shape.len()).any(|k| in_bytes(k).is_none()) {
+        return Err(wrong());
     }
-    match high.checked_sub(low) {
-        Some(len) if fits => {
-            let bytes = |k: usize| if shape[k] == 1 { 0 } else { strides[k] as isize * size };
-            let bytes: Strides = collect(shape.len(), 0, bytes);
-            Ok((Layout::strided(shape, bytes, low.unsigned_abs()), low, len.unsigned_abs()))
-        }
-        _ => Err(refused("strides", format!("{strides:?}"), "within the address space")),
-    }
+    let bytes: Strides = collect(shape.len(), 0, |k| in_bytes(k).unwrap_or(0));
+    Layout::around(&shape, &bytes, dtype.size()).ok_or_else(wrong)
 }
 
 fn refused(arg: &'static str, got: String, expected: &str) -> Error {

@@ -119,7 +119,7 @@ fn every_dtype_has_a_name_and_comes_back() {
 fn odd(writable: bool) -> Tensor {
     let mut bytes = Box::new([0u64; 4]);
     let ptr = NonNull::from(&mut *bytes).cast::<u8>();
-    let layout = Layout::strided([2].as_slice().into(), [5].as_slice().into(), 1);
+    let layout = Layout::over(&[2], &[5], 1);
     // SAFETY: the box outlives the tensor, and no other code uses its bytes.
     let tensor = unsafe { Tensor::from_foreign(ptr, 32, layout, DType::F32, writable, bytes) };
     tensor.expect("within the bytes")

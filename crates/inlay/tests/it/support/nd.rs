@@ -188,7 +188,7 @@ impl Nd {
             let start = origin.wrapping_add_signed(by);
             bytes[start..start + size].copy_from_slice(&cell[..size]);
         }
-        let layout = Layout::strided(self.shape.as_slice().into(), strides.into(), origin);
+        let layout = Layout::over(&self.shape, &strides, origin);
         let bytes: Box<[u8]> = bytes.into_boxed_slice();
         let len = bytes.len();
         let ptr = NonNull::new(Box::into_raw(bytes).cast::<u8>()).unwrap();
