@@ -12,6 +12,7 @@ mod boxes;
 mod cast;
 mod copy;
 mod elements;
+mod few;
 mod fold;
 mod groups;
 mod listing;

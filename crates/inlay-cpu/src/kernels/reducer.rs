@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use inlay_core::{Combine, DType, Reduce};
+use inlay_core::{DType, Reduce};
 
 use super::groups::Members;
 use crate::arch::{self, Loop, Simd};
@@ -148,17 +148,6 @@ pub(super) use dispatch_reduce;
 /// Returns [`Reducer::IN_PLACE`] of a reduction.
 pub(super) fn is_in_place(reduce: Reduce, dtype: DType) -> bool {
     dispatch_reduce!(reduce, dtype, (T, R) => <R as Reducer<T>>::IN_PLACE)
-}
-
-/// Returns whether values can be combined with a place one after the other, beginning with its old
-/// value, without a count or a separate accumulator.
-pub(super) fn joins_in_place(combine: Combine, dtype: DType) -> bool {
-    match combine {
-        Combine::Assign => true,
-        Combine::Reduce { reduce, include_self } => {
-            include_self && reduce != Reduce::Mean && is_in_place(reduce, dtype)
-        }
-    }
 }
 
 /// The rows that [`reduce_run`] reads. Rows are equally spaced, and so are the elements of a row.

@@ -143,6 +143,25 @@ pub(crate) fn expect_chain(op: &'static str, from: &Positions, backwards: bool) 
     }
 }
 
+/// `to[i] = from[index[i]]` along `axis`, where `to` is fresh.
+pub(crate) fn gather_rows(
+    to: &Array,
+    from: &Array,
+    axis: usize,
+    (op, arg, index): NamedIndex<'_>,
+) -> Result<()> {
+    match &to.buffer {
+        Buffer::Cpu(_) => cpu::write(to, None, [from, index], |dst, _, [src, values]| {
+            kernels::gather_rows(dst, src, axis, Index { op, arg, values })
+        })?,
+        #[cfg(feature = "gpu")]
+        Buffer::Gpu(_) => {
+            let index = gpu::positions((op, arg, index), axis, from.shape()[axis])?;
+            inlay_gpu::kernels::gather_rows(view(to), view(from), axis, &index)
+        }
+    }
+}
+
 /// `to = base; to[index[i]] (combine)= updates[i]` along `axis`.
 pub(crate) fn scatter_rows(
     to: &Array,

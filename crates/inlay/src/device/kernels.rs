@@ -123,10 +123,6 @@ kernels! {
     /// Copies the elements of `from` at the true places, in order.
     compress[to; from](bits: &Bits) by bits: Bits = (to, from, bits);
 
-    /// `to[i] = from[index[i]]` along `axis`.
-    gather_rows[to; from](axis: usize, index: &Positions) by index: Positions
-        = (to, from, axis, index);
-
     /// Sets `to` to whether each entry is the last one along `axis` that names its place, as bool.
     /// There are `places` places.
     winning_elements[to;](index: &Positions, axis: usize, places: usize) by index: Positions

@@ -23,9 +23,9 @@ mod gpu;
 mod kernels;
 
 pub(crate) use adapted::{
-    NamedIndex, bits, copy_over, expect_chain, gather_elements, interleave, interleaves,
-    neighbours, overlay, positions, scatter_elements, scatter_rows, scatter_selected, selects,
-    store_positions, to_dtype, triangle_indices,
+    NamedIndex, bits, copy_over, expect_chain, gather_elements, gather_rows, interleave,
+    interleaves, neighbours, overlay, positions, scatter_elements, scatter_rows, scatter_selected,
+    selects, store_positions, to_dtype, triangle_indices,
 };
 #[cfg(not(feature = "gpu"))]
 pub(crate) use choice::not_built;
@@ -36,8 +36,8 @@ pub use choice::{
 };
 pub(crate) use inlay_cpu::kernels::{Comb, triangle_largest, triangle_len};
 pub(crate) use kernels::{
-    arithmetic, blend, compare, compress, copy, expand, fold, gather_rows, keep_triangle,
-    products_of_all, products_of_others, scan_rows, unary, winning_elements,
+    arithmetic, blend, compare, compress, copy, expand, fold, keep_triangle, products_of_all,
+    products_of_others, scan_rows, unary, winning_elements,
 };
 
 use inlay_core::{Error, Result};

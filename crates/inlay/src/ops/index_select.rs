@@ -66,10 +66,8 @@ impl Op for IndexSelect {
     ) -> Result<Array> {
         let op = self.name();
         let axis = inferred.found;
-        let positions = device::positions(op, "index", index, axis, x.shape()[axis])?;
-        let shape = resized(x.shape(), axis, index.layout.numel());
-        let to = x.beside(op, x.dtype, &shape)?;
-        device::gather_rows(&to, x, axis, &positions)?;
+        let to = x.beside(op, x.dtype, &resized(x.shape(), axis, index.layout.numel()))?;
+        device::gather_rows(&to, x, axis, (op, "index", index))?;
         Ok(to)
     }
 

@@ -1,19 +1,13 @@
-//! Scatter and gather of a few contiguous elements. They have no preparation such as walks and
-//! scratch buffers, which would take longer than the elements themselves.
+//! Scatters and gathers of a few contiguous elements; see [`few`].
 
-use inlay_core::{Combine, Layout};
+use inlay_core::Layout;
 
 use super::{AxisScatter, Index};
 use crate::Src;
+use crate::kernels::few::{self, SMALL};
 use crate::kernels::positions::{FEW_ENTRIES, read_few};
-use crate::kernels::reducer::{Reducer, dispatch_reduce, joins_in_place};
 use crate::number::dispatch_width;
 use crate::view::Target;
-
-/// A call is small if its tensor has at most this many bytes. (8 x 8 `f32`, 32 entries: a whole
-/// call of `put_along_axis` takes 730 ns instead of 940, of `take_along_axis` 560 ns instead of
-/// 660.)
-const SMALL: usize = 2 << 10;
 
 /// The sizes of a contiguous tensor, and of an index for it that has the same shape on all axes but
 /// one: the two sizes of the axis, and the product of the sizes after it.
@@ -76,7 +70,7 @@ pub(super) fn scatter(call: &AxisScatter<'_>, base: Option<Src<'_>>, index: &Ind
     let suits = index.values.layout().shape() == values.layout().shape()
         && values.layout().is_contiguous(size)
         && base.as_ref().is_none_or(alike)
-        && joins_in_place(combine, dst.dtype());
+        && few::supports(combine, dst.dtype(), dst.layout().numel());
     let mut room = [0; FEW_ENTRIES];
     if !suits {
         return false;
@@ -89,31 +83,12 @@ pub(super) fn scatter(call: &AxisScatter<'_>, base: Option<Src<'_>>, index: &Ind
         // `dst`, and `alike` the base. `scatter_elements` has checked that they don't overlap.
         unsafe { dst.origin().copy_from_nonoverlapping(base.origin(), bytes) };
     }
-    let (to, from) = (dst.origin(), values.origin());
-    match combine {
-        Combine::Assign => dispatch_width!(size, W => {
-            for (entry, &element) in elements.iter().enumerate() {
-                // SAFETY: both views are contiguous, as checked above, and there are numbers of
-                // their elements, because `read_few` has checked the places. `scatter_elements` has
-                // checked that they have elements of one size and don't overlap.
-                unsafe {
-                    let value = from.cast::<W>().add(entry).read_unaligned();
-                    to.cast::<W>().add(element).write_unaligned(value);
-                }
-            }
-        }),
-        Combine::Reduce { reduce, .. } => dispatch_reduce!(reduce, dst.dtype(), (T, R) => {
-            for (entry, &element) in elements.iter().enumerate() {
-                // SAFETY: as above, and `scatter_elements` has checked that both views are of this
-                // dtype.
-                unsafe {
-                    let (to, value) = (to.cast::<T>().add(element), from.cast::<T>().add(entry));
-                    let joined =
-                        <R as Reducer<T>>::merge(to.read_unaligned(), value.read_unaligned());
-                    to.write_unaligned(joined);
-                }
-            }
-        }),
+    // SAFETY: both views are contiguous, as checked above, and there are numbers of their elements,
+    // because `read_few` has checked the places. `scatter_elements` has checked that they have
+    // elements of one size, and of one dtype if they are reduced, and don't overlap.
+    unsafe {
+        let memory = (dst.origin(), values.origin());
+        few::write(memory, elements, (1, dst.dtype()), false, combine);
     }
     true
 }

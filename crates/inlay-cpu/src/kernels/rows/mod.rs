@@ -68,22 +68,44 @@ impl Index<'_> {
     pub(super) fn positions(&self, axis: usize, size: usize) -> Result<Positions> {
         Positions::read(self.op, self.arg, self.values, axis, size)
     }
+
+    /// Panics unless the index is 0-D or 1-D and has integers.
+    #[inline]
+    fn expect_vector(&self) {
+        let vector = self.values.layout().rank() <= 1 && self.values.dtype().is_integer();
+        assert!(vector, "an index of integers");
+    }
 }
 
-/// `dst[i] = src[index[i]]` along `axis`.
+/// `dst[i] = src[index[i]]` along `axis`. `dst` is fresh: its values are unspecified after an error.
+///
+/// # Errors
+/// An index value is out of range, or there is no memory for scratch buffers.
 ///
 /// # Panics
-/// When the views overlap, when their element sizes or their shapes without the axis differ, when
-/// `dst` does not have one row for each position, or when the positions were checked for an axis
-/// larger than that of `src`.
-pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: &Positions) {
+/// When `dst` overlaps one of the others, when the element sizes or the shapes without the axis
+/// differ, when `dst` does not have one row for each entry, or when the index is not a 0-D or 1-D
+/// view of integers.
+pub fn gather_rows(dst: Dst<'_>, src: Src<'_>, axis: usize, index: Index<'_>) -> Result<()> {
     let dst = dst.into_target();
-    dst.expect_apart(&src);
+    dst.expect_source(&src);
+    dst.expect_apart(&index.values);
+    index.expect_vector();
+    let (to, from) = (dst.layout().shape(), src.layout().shape());
+    let alike = (0..from.len()).all(|k| k == axis || to.get(k) == Some(&from[k]));
+    assert!(to.len() == from.len() && alike, "rows of one shape");
+    assert_eq!(to[axis], index.values.layout().numel(), "a row for each entry");
+    if !small::gather(dst, src, axis, &index) {
+        gather_checked(dst, src, axis, &index.positions(axis, from[axis])?);
+    }
+    Ok(())
+}
+
+/// [`gather_rows`] by positions on the axis of `src`, after the views were checked.
+fn gather_checked(dst: Target<'_>, src: Src<'_>, axis: usize, index: &Positions) {
     let size = dst.same_size(&src);
     let positions = index.values();
-    assert_eq!(dst.layout().shape()[axis], positions.len(), "a row for each position");
     let places = src.layout().shape()[axis];
-    index.expect_within(places);
     // A strided source is copied if most of its cache lines are read anyway.
     let packed = [(positions.len() >= places / SPARSE).then(|| Packed::of(src)).flatten()];
     let [src] = or_packed([src], &packed);
@@ -277,8 +299,7 @@ impl<'a> RowScatter<'a> {
         let rows = updates.layout().shape();
         let alike = (0..shape.len()).all(|k| k == *axis || rows.get(k) == Some(&shape[k]));
         assert!(rows.len() == shape.len() && alike, "rows of one shape");
-        let vector = index.values.layout().rank() <= 1 && index.values.dtype().is_integer();
-        assert!(vector, "an index of integers");
+        index.expect_vector();
     }
 
     /// Returns the layouts of destination, old values and updates.
