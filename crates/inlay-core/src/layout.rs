@@ -175,6 +175,15 @@ impl Layout {
         isize::try_from(bytes).ok().map(|_| layout)
     }
 
+    /// Returns [`Layout::contiguous`] of the same shape.
+    #[inline]
+    pub fn packed(&self, op: &'static str, size: usize) -> Result<Self> {
+        match self.dense as usize == size {
+            true => Ok(self.derived(self.dense, self.rank(), 0, |k| self.dim(k))),
+            false => Layout::contiguous(op, self.shape(), size),
+        }
+    }
+
     /// Makes a layout of any shape, strides and offset. The owner of the memory must check
     /// [`Layout::extent`].
     ///

@@ -20,7 +20,7 @@ pub struct Meta {
 impl Clone for Meta {
     #[inline]
     fn clone(&self) -> Self {
-        Meta { dtype: self.dtype, shape: copied(&self.shape, Dim::Known(0)) }
+        Meta { dtype: self.dtype, shape: self.dims() }
     }
 }
 
@@ -35,6 +35,12 @@ impl Meta {
     /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.shape.len()
+    }
+
+    /// Returns a copy of the shape. It is faster than a clone of it, which goes through an iterator.
+    #[inline]
+    pub fn dims(&self) -> Dims {
+        copied(&self.shape, Dim::Known(0))
     }
 
     /// The number of elements, if every size is known.
@@ -157,6 +163,11 @@ pub fn expect_shape(
 /// A symbol that meets a size other than 1 takes that size. Whether it really has it is checked
 /// when it is known.
 pub fn broadcast_dims(shapes: &[&[Dim]]) -> Option<Dims> {
+    if let [first, others @ ..] = shapes
+        && others.iter().all(|other| other == first)
+    {
+        return Some(copied(first, Dim::Known(0)));
+    }
     let rank = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
     let mut out: Dims = SmallVec::from_elem(Dim::Known(1), rank);
     for shape in shapes {

@@ -152,39 +152,62 @@ pub(crate) enum Unfit {
 
 /// Returns a tensor over the memory of an array. The tensor keeps the array alive.
 pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> {
-    let py = array.py();
-    // SAFETY: the type `PyUntypedArray` guarantees an array object, which has this C struct. NumPy
-    // never leaves its descriptor null.
-    let (fields, descr) = unsafe {
-        let fields = &*npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr());
-        (fields, &*npyffi::_PyDataType_GET_ITEM_DATA(fields.descr))
-    };
-    let dtype = dtype_of_number(py, descr.type_num).ok_or(Unfit::DType)?;
-    let other_order = if cfg!(target_endian = "little") { b'>' } else { b'<' };
-    if descr.byteorder as u8 == other_order {
-        return Err(Unfit::ByteOrder);
-    }
-    let (layout, low, len) = layout_of(array, dtype)?;
-    let start = fields.data.cast::<u8>().wrapping_offset(low);
-    // The address of an empty array is not used, but `from_foreign` needs an aligned one.
-    let nowhere = NonNull::<u128>::dangling().cast();
-    let ptr = NonNull::new(start).filter(|_| len > 0).unwrap_or(nowhere);
-    let writable = fields.flags & npyffi::NPY_ARRAY_WRITEABLE != 0;
+    let Memory { ptr, len, layout, dtype, writable } = Memory::of(array)?;
     let owner = array.as_any().clone().unbind();
-    // SAFETY: `layout_of` has computed the range from the lowest to the highest element, which
-    // belongs to the array. `owner` keeps the array alive. `from_foreign` permits that another
-    // thread writes to the array while an operation runs; the result is then unspecified.
+    // SAFETY: the memory is that of the array. `owner` keeps the array alive. `from_foreign` permits
+    // that another thread writes to the array while an operation runs; the result is then
+    // unspecified.
     unsafe { Tensor::from_foreign(ptr, len, layout, dtype, writable, owner) }
         .map_err(|_| Unfit::Extent)
 }
 
-/// Returns the layout of an array relative to its lowest byte, the offset of that byte from the
-/// array's data pointer, and the number of bytes from the lowest to the highest one.
-fn layout_of(
-    array: &Bound<'_, PyUntypedArray>,
+/// Like [`share`], but the tensor does not keep the array alive.
+///
+/// # Safety
+/// The array and its memory live until the tensor and all that share its memory are dropped or given
+/// back.
+#[inline]
+pub(crate) unsafe fn lend(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> {
+    let Memory { ptr, len, layout, dtype, writable } = Memory::of(array)?;
+    // SAFETY: as in `share`; the caller keeps the array alive.
+    Ok(unsafe { Tensor::lend(ptr, len, layout, dtype, writable) })
+}
+
+/// The elements of an array.
+struct Memory {
+    /// The lowest byte.
+    ptr: NonNull<u8>,
+    /// The number of bytes from the lowest to the highest one.
+    len: usize,
+    layout: Layout,
     dtype: DType,
-) -> Result<(Layout, isize, usize), Unfit> {
-    Layout::around(array.shape(), array.strides(), dtype.size()).ok_or(Unfit::Extent)
+    writable: bool,
+}
+
+impl Memory {
+    #[inline]
+    fn of(array: &Bound<'_, PyUntypedArray>) -> Result<Self, Unfit> {
+        let py = array.py();
+        // SAFETY: the type `PyUntypedArray` guarantees an array object, which has this C struct.
+        // NumPy never leaves its descriptor null.
+        let (fields, descr) = unsafe {
+            let fields = &*npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr());
+            (fields, &*npyffi::_PyDataType_GET_ITEM_DATA(fields.descr))
+        };
+        let dtype = dtype_of_number(py, descr.type_num).ok_or(Unfit::DType)?;
+        let other_order = if cfg!(target_endian = "little") { b'>' } else { b'<' };
+        if descr.byteorder as u8 == other_order {
+            return Err(Unfit::ByteOrder);
+        }
+        let around = Layout::around(array.shape(), array.strides(), dtype.size());
+        let (layout, low, len) = around.ok_or(Unfit::Extent)?;
+        let start = fields.data.cast::<u8>().wrapping_offset(low);
+        // The address of an empty array is not used, but tensors need an aligned one.
+        let nowhere = NonNull::<u128>::dangling().cast();
+        let ptr = NonNull::new(start).filter(|_| len > 0).unwrap_or(nowhere);
+        let writable = fields.flags & npyffi::NPY_ARRAY_WRITEABLE != 0;
+        Ok(Memory { ptr, len, layout, dtype, writable })
+    }
 }
 
 /// Returns an array over the memory of a tensor. The array keeps the tensor alive.

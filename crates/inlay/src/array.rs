@@ -73,7 +73,12 @@ impl Array {
         dtype: DType,
         shape: &[usize],
     ) -> Result<Self> {
-        let layout = Layout::contiguous(op, shape, dtype.size())?;
+        Array::filling(device, Layout::contiguous(op, shape, dtype.size())?, dtype)
+    }
+
+    /// Makes an array of a contiguous layout, with unspecified values.
+    #[inline]
+    fn filling(device: Device, layout: Layout, dtype: DType) -> Result<Self> {
         // `Layout::contiguous` has checked that the product does not overflow.
         let len = layout.numel() * dtype.size();
         if OFFERED.get()
@@ -99,7 +104,8 @@ impl Array {
 
     /// Makes an array with the dtype and shape of `self`, on its device.
     pub(crate) fn new_like(&self, op: &'static str) -> Result<Self> {
-        Array::on(self.buffer.device(), op, self.dtype, self.shape())
+        let layout = self.layout.packed(op, self.dtype.size())?;
+        Array::filling(self.buffer.device(), layout, self.dtype)
     }
 
     /// Returns the same buffer with another layout.

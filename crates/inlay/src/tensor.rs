@@ -100,13 +100,13 @@ impl Tensor {
         Arc::strong_count(&self.0) == 1
     }
 
-    /// The elements, if this is the only handle to a tensor that has no gradient, is not symbolic, and
-    /// is not marked.
+    /// The elements, and whether they are plain data, if this is the only handle to a tensor that has
+    /// no gradient and is not symbolic.
     #[inline]
-    pub(crate) fn sole_array(&mut self) -> Option<&mut Array> {
+    pub(crate) fn sole_parts(&mut self) -> Option<(&mut Array, &mut bool)> {
         let inner = Arc::get_mut(&mut self.0)?;
-        let is_simple = !inner.plain && inner.symbolic.is_none() && inner.history.is_unused();
-        is_simple.then_some(&mut inner.array)
+        let is_simple = inner.symbolic.is_none() && inner.history.is_unused();
+        is_simple.then_some((&mut inner.array, &mut inner.plain))
     }
 
     /// Returns a handle that does not keep the tensor alive.

@@ -42,7 +42,9 @@ pub(super) fn in_boxes<const N: usize>(
     sources: [Src<'_>; N],
     kernel: &(dyn Fn(Target<'_>, [Src<'_>; N]) + Sync),
 ) {
-    let copied = sources.map(|src| is_strided(&dst, &src));
+    let elements = dst.layout().numel();
+    let copied = sources
+        .map(|src| elements.saturating_mul(src.dtype().size()) >= SMALL && is_strided(&dst, &src));
     if !copied.contains(&true) {
         return kernel(dst, sources);
     }
@@ -219,9 +221,6 @@ pub(super) unsafe fn over<'s>(
 /// Returns whether the elements of a source are not contiguous where those of the destination are.
 fn is_strided(dst: &Target<'_>, src: &Src<'_>) -> bool {
     let size = src.dtype().size();
-    if dst.layout().numel().saturating_mul(size) < SMALL {
-        return false;
-    }
     let walk = Walk::in_memory_order([dst.layout(), src.layout()]);
     let [to, from] = walk.run_strides();
     let contiguous = from == size as isize || from == 0;

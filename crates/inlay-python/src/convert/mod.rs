@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use crate::dlpack::Watch;
 use crate::error::{Class, raise};
 use crate::gil::detached;
-use crate::numpy::{is_array, owned, share, view};
+use crate::numpy::{is_array, lend, owned, share, view};
 use crate::tensor::PyTensor;
 
 /// The largest number of elements for which an operation keeps the GIL. Releasing and reacquiring
@@ -90,6 +90,26 @@ impl<'py> Call<'py> {
         share(object.cast_exact().ok()?).ok().map(Tensor::plain)
     }
 
+    /// Like [`Call::plain_array`], but the tensor does not keep the array alive.
+    ///
+    /// # Safety
+    /// The array and its memory live until the tensor and all that share its memory are dropped or
+    /// given back.
+    #[inline]
+    #[expect(unsafe_code, reason = "passes the duty of `lend` on")]
+    pub(crate) unsafe fn lent_array(&self, object: &Bound<'py, PyAny>) -> Option<Tensor> {
+        if !is_array(object) {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { lend(object.cast_exact().ok()?) }.ok().map(Tensor::plain)
+    }
+
+    /// Whether an argument was a `Tensor`.
+    pub(crate) fn has_tensor(&self) -> bool {
+        self.any_tensor
+    }
+
     /// Runs an operation on `size` elements. If it is large or on a GPU, the GIL is released. Fails if
     /// the memory of an argument was replaced meanwhile. A panic becomes a Python exception.
     pub(crate) fn run<T: Send>(
@@ -122,6 +142,10 @@ impl<'py> Call<'py> {
 
     /// Converts the result to a `Tensor` if an argument was one, otherwise to an array.
     pub(crate) fn give(self, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+        let tensor = match tensor.is_lent() {
+            true => tensor.copy().map_err(|error| self.raise(&error))?,
+            false => tensor,
+        };
         // NumPy arrays are always on the CPU.
         let tensor = match self.any_tensor || tensor.device() == Device::Cpu {
             true => tensor,

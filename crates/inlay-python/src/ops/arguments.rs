@@ -1,9 +1,11 @@
 //! Conversion of Python objects to the values that the declaration of an operation asks for.
+#![expect(unsafe_code, reason = "borrows memory that only the GIL protects")]
 
 use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
 use inlay::{Argument, ArgumentKind as Kind, Bounds, DType, Error, Reduce, Returns, Tensor, Value};
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -13,7 +15,7 @@ use super::Object;
 use super::entry::Entry;
 use super::foreign::{self, Found, Way};
 use crate::bridges::Native;
-use crate::convert::{Arg, Call};
+use crate::convert::{Arg, Call, KEEP_GIL};
 use crate::tensor::PyTensor;
 use crate::{device, dtype};
 
@@ -160,11 +162,20 @@ pub(super) fn convert<'a, 'py>(
     if way == Way::Long {
         return Ok(way);
     }
+    let lends = native.is_none() && lends(call, entry, objects, &left);
     for k in left {
         let is_target = entry.in_place && k == 0;
         // An array has a dtype of its own, so it is the same for every kind of argument.
         let array = objects[k].as_deref().filter(|_| arguments[k].kind.is_tensor() && !is_target);
-        match array.and_then(|object| call.plain_array(object)) {
+        let tensor = array.and_then(|object| match lends {
+            // SAFETY: the caller of the call keeps its arguments alive. `lends` has checked that
+            // nothing uses them after the call, that no Python code runs before it ends, and that
+            // it keeps the GIL, so that no other thread can change the arrays. The values, which
+            // have the tensor, are dropped at its end.
+            true => unsafe { call.lent_array(object) },
+            false => call.plain_array(object),
+        });
+        match tensor {
             Some(tensor) => {
                 values.saw(&tensor);
                 values.set(k, Value::Tensor(Arg::Owned(tensor)));
@@ -179,6 +190,18 @@ pub(super) fn convert<'a, 'py>(
         _ => {}
     }
     Ok(way)
+}
+
+/// Whether the arrays among the arguments `left` can be lent to the call: it keeps the GIL, returns a
+/// fresh result, records nothing, and the conversion of its arguments runs no Python code.
+fn lends<'py>(call: &Call<'py>, entry: &Entry, objects: &Objects<'_, 'py>, left: &[usize]) -> bool {
+    let is_plain = |k: &usize| {
+        objects[*k].as_deref().is_some_and(|object| match object.cast_exact::<PyUntypedArray>() {
+            Ok(array) => array.len() <= KEEP_GIL,
+            Err(_) => foreign::is_simple(object),
+        })
+    };
+    !call.has_tensor() && entry.operation.returns == Returns::Fresh && left.iter().all(is_plain)
 }
 
 /// Converts tensor argument `k`, which is neither a `Tensor` nor a plain array: a list, a number, a

@@ -266,7 +266,7 @@ pub(super) fn tensors<'a, 'py>(
 
 /// Whether an argument is of one of the most common classes. Its conversion runs no Python code, unless
 /// it is an array that is not native.
-fn is_simple(object: Object<'_, '_>) -> bool {
+pub(super) fn is_simple(object: Object<'_, '_>) -> bool {
     object.is_exact_instance_of::<PyTensor>()
         || is_array(object)
         || object.is_exact_instance_of::<PyFloat>()

@@ -19,13 +19,27 @@ thread_local! {
 }
 
 impl Tensor {
-    /// Makes a tensor over memory that the caller keeps alive. The layout stays inside of it.
+    /// Makes a tensor over memory that the caller keeps alive, for the time of one call. `layout` is
+    /// relative to `ptr`. A call on the tensor fails if it exceeds the `len` bytes.
+    ///
+    /// ```
+    /// # use inlay::{DType, Layout, Tensor};
+    /// # use std::ptr::NonNull;
+    /// let bytes = [1u8, 2, 3, 4];
+    /// let layout = Layout::contiguous("example", &[4], 1)?;
+    /// // SAFETY: the bytes live until the tensor is given back, and are not written.
+    /// let x = unsafe { Tensor::lend(NonNull::from(&bytes).cast(), 4, layout, DType::U8, false) };
+    /// let sum = x.sum(None, false)?;
+    /// x.give_back();
+    /// assert_eq!(sum.item::<i64>()?, 10);
+    /// # Ok::<(), inlay::Error>(())
+    /// ```
     ///
     /// # Safety
     /// As for [`Tensor::from_foreign`], until the tensor and all that share its memory are dropped
     /// or given back by [`Tensor::give_back`].
     #[inline]
-    pub(super) unsafe fn lend(
+    pub unsafe fn lend(
         ptr: NonNull<u8>,
         len: usize,
         layout: Layout,
@@ -35,12 +49,12 @@ impl Tensor {
         // During the end of a thread there are none.
         let idle = IDLE.try_with(|idle| idle.borrow_mut().pop()).ok().flatten();
         if let Some(mut tensor) = idle
-            && let Some(array) = tensor.sole_array()
+            && let Some((array, plain)) = tensor.sole_parts()
             && let Buffer::Cpu(buffer) = &mut array.buffer
             // SAFETY: the caller guarantees the memory.
             && unsafe { buffer.lend_again(ptr, len, writable) }
         {
-            (array.layout, array.dtype) = (layout, dtype);
+            (array.layout, array.dtype, *plain) = (layout, dtype, false);
             return tensor;
         }
         // SAFETY: as above.
@@ -48,8 +62,20 @@ impl Tensor {
         Tensor::from_array(Array { buffer: Buffer::Cpu(buffer), layout, dtype })
     }
 
-    /// Drops a tensor. If it was made by [`DLTensor::lend`](super::dlpack::DLTensor::lend) and
-    /// nothing else uses it, the thread keeps its allocations for the next one.
+    /// Whether the memory was lent for the time of one call.
+    ///
+    /// ```
+    /// # use inlay::Tensor;
+    /// assert!(!Tensor::from([1, 2]).is_lent());
+    /// ```
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        matches!(&self.array().buffer, Buffer::Cpu(buffer) if buffer.is_lent())
+    }
+
+    /// Drops a tensor. If its memory was lent, by [`Tensor::lend`] or
+    /// [`DLTensor::lend`](super::dlpack::DLTensor::lend), and nothing else uses it, the thread keeps
+    /// its allocations for the next one.
     ///
     /// ```
     /// # use inlay::Tensor;
@@ -57,9 +83,7 @@ impl Tensor {
     /// ```
     #[inline]
     pub fn give_back(mut self) {
-        let is_lent =
-            |array: &mut Array| matches!(&array.buffer, Buffer::Cpu(buffer) if buffer.is_lent());
-        if self.sole_array().is_some_and(is_lent) {
+        if self.sole_parts().is_some() && self.is_lent() {
             let _ = IDLE.try_with(|idle| {
                 let mut idle = idle.borrow_mut();
                 if idle.len() < KEPT {

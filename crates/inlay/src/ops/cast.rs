@@ -51,7 +51,7 @@ impl Op for Cast {
             let what = format!("a cast to {}, which drops the imaginary part,", self.dtype);
             return Err(Error::Undefined { op: self.name(), what, dtype: x.dtype });
         }
-        Inferred::only(Meta { dtype: self.dtype, shape: x.shape.clone() })
+        Inferred::only(Meta { dtype: self.dtype, shape: x.dims() })
     }
 
     fn run(&self, [x]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {

@@ -61,11 +61,11 @@ impl Op for Concat {
         };
         first.expect_rank_at_least(op, "x", 1)?;
         let axis = axis_of(op, "axis", self.axis, first.rank())?;
-        let mut shape = first.shape.clone();
+        let mut shape = first.dims();
         let mut total = Some(0usize);
         for input in inputs {
             input.expect_dtype_of(op, "x", first, "the first of them")?;
-            let mut expected = first.shape.clone();
+            let mut expected = first.dims();
             expected[axis] = input.shape.get(axis).copied().unwrap_or(expected[axis]);
             expect_shape(op, "x", &input.shape, &expected)?;
             total = total.zip(expected[axis].known()).map(|(a, b)| a.saturating_add(b));

@@ -63,7 +63,7 @@ impl Op for CheckedIndex {
 
     fn infer(&self, [index]: &[Meta; 1]) -> Result<Inferred<()>> {
         index.expect_index(self.name(), self.arg())?;
-        Inferred::only(Meta { dtype: DType::I64, shape: index.shape.clone() })
+        Inferred::only(Meta { dtype: DType::I64, shape: index.dims() })
     }
 
     fn run(&self, [index]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {

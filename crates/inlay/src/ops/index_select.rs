@@ -53,7 +53,7 @@ impl Op for IndexSelect {
         x.expect_rank_at_least(self.name(), "x", 1)?;
         let axis = axis_of(self.name(), "axis", self.axis, x.rank())?;
         expect_vector_index(self.name(), index)?;
-        let mut shape = x.shape.clone();
+        let mut shape = x.dims();
         shape[axis] = index.shape[0];
         Inferred::new(x.with_shape(shape), axis)
     }

@@ -86,7 +86,7 @@ impl Op for Products {
         index.expect_rank(op, "index", 1)?;
         for (arg, other) in [("x", x), ("first", first)] {
             other.expect_dtype_of(op, arg, g, "g")?;
-            let mut expected = g.shape.clone();
+            let mut expected = g.dims();
             if arg == "x" {
                 expected[self.axis] = index.shape[0];
             }

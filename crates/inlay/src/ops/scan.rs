@@ -42,7 +42,7 @@ impl Op for Neighbours {
     fn infer(&self, [index]: &[Meta; 1]) -> Result<Inferred<()>> {
         index.expect_index(self.name(), "index")?;
         index.expect_rank(self.name(), "index", 1)?;
-        Inferred::only(Meta { dtype: DType::I64, shape: index.shape.clone() })
+        Inferred::only(Meta { dtype: DType::I64, shape: index.dims() })
     }
 
     fn run(&self, [index]: &[&Array; 1], _: &Inferred<()>, _out: Out) -> Result<Array> {

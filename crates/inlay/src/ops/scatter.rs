@@ -194,7 +194,7 @@ impl Op for Scatter {
         updates.expect_dtype_of(op, arg, x, "x")?;
         expect_defined(op, self.combine, x)?;
 
-        let mut expected = x.shape.clone();
+        let mut expected = x.dims();
         match index.shape.first() {
             None => {
                 expected.remove(axis);

@@ -268,7 +268,7 @@ impl Op for Winners {
         index.expect_index(self.name(), "index")?;
         x.expect_axis(self.name(), self.axis)?;
         index.expect_rank(self.name(), "index", if self.of_rows { 1 } else { x.rank() })?;
-        Inferred::only(Meta { dtype: DType::Bool, shape: index.shape.clone() })
+        Inferred::only(Meta { dtype: DType::Bool, shape: index.dims() })
     }
 
     fn run(&self, [x, index]: &[&Array; 2], _: &Inferred<()>, _out: Out) -> Result<Array> {

@@ -81,7 +81,7 @@ impl Region for SelectScatter {
             Dim::Known(size) => Dim::Known(position_of(op, self.index, axis, size)?),
             open => open,
         };
-        let mut shape = x.shape.clone();
+        let mut shape = x.dims();
         shape.remove(axis);
         Ok((shape, (axis, position)))
     }

@@ -180,7 +180,7 @@ impl Region for Slices {
 
     fn shape(&self, op: &'static str, arg: &'static str, x: &Meta) -> Result<(Dims, Self::Found)> {
         x.expect_rank_at_least(op, arg, 1)?;
-        let mut shape = x.shape.clone();
+        let mut shape = x.dims();
         let mut found = Self::Found::new();
         for &(axis, slice) in &self.axes {
             let at = axis_of(op, "axis", axis, x.rank())?;

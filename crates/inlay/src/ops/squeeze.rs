@@ -79,7 +79,7 @@ impl Op for Squeeze {
     }
 
     fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<Sorted>> {
-        let mut shape = x.shape.clone();
+        let mut shape = x.dims();
         if self.inserts {
             let axes = self.sorted(x.rank() + self.axes.len())?;
             axes.iter().for_each(|&axis| shape.insert(axis, Dim::Known(1)));

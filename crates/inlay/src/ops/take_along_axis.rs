@@ -46,7 +46,7 @@ pub(super) fn index_shape(
     broadcast: bool,
 ) -> Result<inlay_core::Dims> {
     index.expect_index(op, "index")?;
-    let mut expected = x.shape.clone();
+    let mut expected = x.dims();
     expected[axis] = index.shape.get(axis).copied().unwrap_or(expected[axis]);
     let fits = |(&got, &want): (&Dim, &Dim)| match (got, want) {
         (Dim::Known(1), _) if broadcast => true,
@@ -59,7 +59,7 @@ pub(super) fn index_shape(
         let (got, expected) = (ShapeText::of(&index.shape), ShapeText::of(&expected));
         return Err(Error::Shape { op, arg: "index", got, expected });
     }
-    Ok(if broadcast { expected } else { index.shape.clone() })
+    Ok(if broadcast { expected } else { index.dims() })
 }
 
 impl Op for TakeAlongAxis {

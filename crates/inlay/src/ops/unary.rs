@@ -85,7 +85,7 @@ impl Op for Real {
     }
 
     fn infer(&self, [x]: &[Meta; 1]) -> Result<Inferred<()>> {
-        Inferred::only(Meta { dtype: real_dtype(x.dtype), shape: x.shape.clone() })
+        Inferred::only(Meta { dtype: real_dtype(x.dtype), shape: x.dims() })
     }
 
     /// A complex number stores its real part first, so the real part of a tensor is a view.
@@ -116,7 +116,7 @@ impl Op for Imag {
             let (op, expected) = (self.name(), "a complex dtype");
             return Err(Error::DType { op, arg: "x", got: x.dtype, expected });
         }
-        Inferred::only(Meta { dtype: real_dtype(x.dtype), shape: x.shape.clone() })
+        Inferred::only(Meta { dtype: real_dtype(x.dtype), shape: x.dims() })
     }
 
     /// A complex number stores its imaginary part second, so that of a tensor is a view.
