@@ -176,12 +176,13 @@ $(BENCH)/%/.inlay: $(BENCH)/%/.tools dist/.built
 	$(BENCH)/$*/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.whl
 	touch $@
 
-# Builds the wheel of another revision. It shares the target directory of this tree, so that
-# dependencies are not built twice.
+# Builds the wheel of another revision. Such revisions share a target directory, so that dependencies
+# are not built again. It is not that of this tree: cargo compares the times of files, and would take
+# crates of one tree for those of the other.
 $(BENCH)/dist/%/.built: $(VENV)/.tools
 	rm -rf $(@D)
 	mkdir -p $(@D)/source
-	git archive $* | tar -x -C $(@D)/source
-	cd $(@D)/source && CARGO_TARGET_DIR=$(CURDIR)/target $(CURDIR)/$(BIN)/maturin build --release --out .. --interpreter $(CURDIR)/$(BIN)/python
+	git archive $* | tar -x -m -C $(@D)/source
+	cd $(@D)/source && CARGO_TARGET_DIR=$(CURDIR)/$(BENCH)/target $(CURDIR)/$(BIN)/maturin build --release --out .. --interpreter $(CURDIR)/$(BIN)/python
 	rm -r $(@D)/source
 	touch $@
