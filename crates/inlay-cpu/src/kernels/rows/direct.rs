@@ -12,6 +12,7 @@ use super::grouped::LINE;
 use super::values::{assign_scanned, assign_values, join_values};
 use super::write::{Counted, Everything, Named, Note, assign, divide, join, words_of_counts};
 use super::{RowScatter, SHORT_ROW};
+use crate::arch::caches::caches;
 use crate::kernels::listing::Values;
 use crate::kernels::partition::Item;
 use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch, prefetch_far, rows_ahead};
@@ -27,6 +28,9 @@ pub(super) const AHEAD: usize = 16;
 /// Of rows with a larger stride than this, only the first element is prefetched, because each
 /// element would take a cache line.
 const LINE_STEP: isize = LINE as isize;
+
+/// The number of pairs of entries that are compared to find out whether places are repeated.
+const SAMPLED: usize = 64;
 
 /// A scatter and how its rows are split.
 pub(super) struct Direct<'a> {
@@ -100,11 +104,18 @@ impl Listed<'_> {
     /// Returns whether many of the entries name the place of the one before, as in a sorted index, as
     /// far as a sample tells.
     pub(super) fn repeats(self) -> bool {
-        let Listed::InOrder(places) = self else { return false };
-        let pairs = places.windows(2).step_by(16);
-        let sampled = pairs.len();
-        4 * pairs.filter(|two| two[0] == two[1]).count() > sampled
+        match self {
+            Listed::InOrder(places) => repeats(places, |place| *place),
+            Listed::Numbered(items, _) => repeats(items, |item| item.place),
+            Listed::Words(_) | Listed::LongWords(_) => false,
+        }
     }
+}
+
+fn repeats<T>(items: &[T], place: impl Fn(&T) -> u32) -> bool {
+    let pairs = items.windows(2).step_by((items.len() / SAMPLED).max(1));
+    let sampled = pairs.len();
+    4 * pairs.filter(|two| place(&two[0]) == place(&two[1])).count() > sampled
 }
 
 /// What is beside the place of a partitioned entry.
@@ -196,20 +207,32 @@ impl<'a> Direct<'a> {
 
     /// Returns the function that assigns single values without a list of their places.
     pub(super) fn assigns_at_once(&self) -> Option<AssignScanned> {
-        let suits = self.of_values() && self.call.combine == Combine::Assign;
+        let suits = self.is_flat() && self.call.combine == Combine::Assign;
         let size = self.call.dst.dtype().size();
         suits.then(|| dispatch_width!(size, W => assign_scanned::<W> as AssignScanned))
     }
 
-    /// Returns whether the rows of destination and updates are contiguous single values of up to 8
-    /// bytes.
+    /// Returns whether slabs are single values, which are contiguous along the axis in destination
+    /// and updates.
     pub(super) fn of_values(&self) -> bool {
-        let size = self.call.dst.dtype().size();
+        let size = self.call.dst.dtype().size() as isize;
         self.call.selected.is_none()
-            && self.rows.len() == 1
-            && self.steps[0] == size as isize
-            && self.steps[2] == size as isize
-            && size <= size_of::<u64>()
+            && self.row_len == 1
+            && self.steps[0] == size
+            && self.steps[2] == size
+    }
+
+    /// Returns whether there is one slab of values of up to 8 bytes, which can be moved with their
+    /// places.
+    pub(super) fn is_flat(&self) -> bool {
+        let short = self.call.dst.dtype().size() <= size_of::<u64>();
+        self.rows.len() == 1 && short && self.of_values()
+    }
+
+    /// Returns whether the places of values are too far apart for the second-level cache, so that
+    /// they are prefetched.
+    pub(super) fn is_far(&self) -> bool {
+        self.places().saturating_mul(self.row_bytes()) > caches().second / 2
     }
 
     pub(super) fn writers(&self) -> Writers {
@@ -263,63 +286,104 @@ impl Direct<'_> {
         }
     }
 
-    /// Calls `visit` with the place of each entry of a task, relative to the range, the address of
-    /// the place and the address of the update.
+    /// Returns the addresses of a place and of the update of an entry.
     ///
     /// # Safety
-    /// As for [`Direct::origins`], for all entries. They are numbered.
+    /// As for [`Direct::origins`].
     #[inline(always)]
-    pub(super) unsafe fn each(
+    unsafe fn addresses(
         &self,
         task: &Task<'_>,
-        mut visit: impl FnMut(usize, *mut u8, *const u8),
-    ) {
+    ) -> (impl Fn(u32) -> *mut u8, impl Fn(usize) -> *const u8) {
         let [to_step, _, from_step] = self.steps;
         // SAFETY: the caller's promise.
         let (to, from) = unsafe { self.origins(task) };
-        let to_place = |place: u32| to.wrapping_offset(place as isize * to_step);
-        let from_entry = |entry: usize| from.wrapping_offset(entry as isize * from_step);
-        let prefetches = self.prefetches(task);
-        match task.listed {
-            // Updates without gaps are read in the order of memory, so the hardware prefetches them.
-            Listed::InOrder(places) if prefetches.short && !prefetches.with_gaps => {
-                let last = places.len().saturating_sub(1);
-                for (k, &place) in places.iter().enumerate() {
-                    prefetch(to_place(places[(k + AHEAD).min(last)]), 1);
-                    visit(place as usize, to_place(place), from_entry(k));
-                }
-            }
-            Listed::InOrder(places) => {
-                let last = places.len().saturating_sub(1);
-                for (k, &place) in places.iter().enumerate() {
-                    let next = (k + prefetches.ahead).min(last);
-                    prefetches.in_order(to_place(places[next]), from_entry(next));
-                    visit(place as usize, to_place(place), from_entry(k));
-                }
-            }
-            Listed::Numbered(items, after) => {
-                for (k, item) in items.iter().enumerate() {
-                    let next = k + prefetches.ahead;
-                    let next = items.get(next).or_else(|| after.get(next - items.len()));
-                    if let Some(next) = next {
-                        let (place, entry) =
-                            (to_place(next.place), from_entry(next.beside as usize));
-                        if prefetches.short {
-                            prefetch(place, 1);
-                            prefetch(entry, 1);
-                        } else {
-                            prefetches.long(place, entry);
-                        }
-                    }
-                    let (place, entry) = (item.place, item.beside as usize);
-                    visit(place as usize, to_place(place), from_entry(entry));
-                }
-            }
-            Listed::Words(_) | Listed::LongWords(_) => unreachable!("numbered entries"),
+        let to_place = move |place: u32| to.wrapping_offset(place as isize * to_step);
+        let from_entry = move |entry: usize| from.wrapping_offset(entry as isize * from_step);
+        (to_place, from_entry)
+    }
+
+    /// [`each`] for entries in index order whose places take one cache line each. The updates are
+    /// read in the order of memory, so the hardware prefetches them. It has less overhead per entry
+    /// than the others. (500k rows of 8 `f32` into 50k: 1.0 ms instead of 1.7.)
+    ///
+    /// # Safety
+    /// As for [`each`].
+    #[inline(always)]
+    pub(super) unsafe fn each_near(
+        &self,
+        task: &Task<'_>,
+        places: &[u32],
+        mut visit: impl FnMut(usize, *mut u8, *const u8),
+    ) {
+        // SAFETY: the caller's promise.
+        let (to_place, from_entry) = unsafe { self.addresses(task) };
+        let last = places.len().saturating_sub(1);
+        for (k, &place) in places.iter().enumerate() {
+            prefetch(to_place(places[(k + AHEAD).min(last)]), 1);
+            visit(place as usize, to_place(place), from_entry(k));
         }
     }
 
-    /// Returns how [`Direct::each`] prefetches the rows of a task.
+    /// [`each`] for entries in index order.
+    ///
+    /// # Safety
+    /// As for [`each`].
+    #[inline(always)]
+    pub(super) unsafe fn each_in_order(
+        &self,
+        task: &Task<'_>,
+        places: &[u32],
+        mut visit: impl FnMut(usize, *mut u8, *const u8),
+    ) {
+        // SAFETY: the caller's promise.
+        let (to_place, from_entry) = unsafe { self.addresses(task) };
+        let prefetches = self.prefetches(task);
+        let last = places.len().saturating_sub(1);
+        for (k, &place) in places.iter().enumerate() {
+            let next = (k + prefetches.ahead).min(last);
+            prefetches.in_order(to_place(places[next]), from_entry(next));
+            visit(place as usize, to_place(place), from_entry(k));
+        }
+    }
+
+    /// [`each`] for numbered entries.
+    ///
+    /// # Safety
+    /// As for [`each`].
+    #[inline(always)]
+    pub(super) unsafe fn each_numbered(
+        &self,
+        task: &Task<'_>,
+        (items, after): (&[Item<u32>], &[Item<u32>]),
+        mut visit: impl FnMut(usize, *mut u8, *const u8),
+    ) {
+        // SAFETY: the caller's promise.
+        let (to_place, from_entry) = unsafe { self.addresses(task) };
+        let prefetches = self.prefetches(task);
+        for (k, item) in items.iter().enumerate() {
+            let next = k + prefetches.ahead;
+            let next = items.get(next).or_else(|| after.get(next - items.len()));
+            if let Some(next) = next {
+                let (place, entry) = (to_place(next.place), from_entry(next.beside as usize));
+                if prefetches.short {
+                    prefetch(place, 1);
+                    prefetch(entry, 1);
+                } else {
+                    prefetches.long(place, entry);
+                }
+            }
+            let (place, entry) = (item.place, item.beside as usize);
+            visit(place as usize, to_place(place), from_entry(entry));
+        }
+    }
+
+    /// Returns whether [`Direct::each_near`] is the loop for a task in index order.
+    pub(super) fn is_near(&self, task: &Task<'_>) -> bool {
+        self.prefetches(task).short
+    }
+
+    /// Returns how [`each`] prefetches the rows of a task.
     fn prefetches(&self, task: &Task<'_>) -> Prefetches {
         let in_order = matches!(task.listed, Listed::InOrder(_));
         let with_gaps = !in_order;
@@ -331,9 +395,31 @@ impl Direct<'_> {
         let short = to_span.max(from_span) <= LINE;
         let rows = rows_ahead(to_span);
         let ahead = if with_gaps && !short { rows } else { AHEAD.min(rows) };
-        Prefetches { ahead, short, with_gaps, to_span, from_span }
+        Prefetches { ahead, short, to_span, from_span }
     }
 }
+
+/// Calls `$visit` with the place of each entry of a task, relative to the range, the address of the
+/// place and the address of the update. The entries are not words.
+///
+/// It is a macro, so that each loop has a closure of its own. The compiler would not inline one that
+/// several loops call. (500k rows of 8 `f32` into 50k: 1.2 ms instead of 1.5.)
+///
+/// # Safety
+/// As for [`Direct::origins`], for all entries.
+macro_rules! each {
+    ($direct:expr, $task:expr, $visit:expr) => {
+        match $task.listed {
+            Listed::InOrder(places) if $direct.is_near($task) => {
+                $direct.each_near($task, places, $visit)
+            }
+            Listed::InOrder(places) => $direct.each_in_order($task, places, $visit),
+            Listed::Numbered(items, after) => $direct.each_numbered($task, (items, after), $visit),
+            Listed::Words(_) | Listed::LongWords(_) => unreachable!("no words"),
+        }
+    };
+}
+pub(super) use each;
 
 /// How the rows of a task are prefetched.
 struct Prefetches {
@@ -341,8 +427,6 @@ struct Prefetches {
     ahead: usize,
     /// Whether places and updates take one cache line each.
     short: bool,
-    /// Whether there are gaps between the updates, so that they are prefetched too.
-    with_gaps: bool,
     /// The bytes that are prefetched of a place, and of an update.
     to_span: usize,
     from_span: usize,

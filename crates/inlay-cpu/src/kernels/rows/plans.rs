@@ -93,7 +93,7 @@ impl Direct<'_> {
     /// Returns whether the user's index can be used without a private copy if the destination is
     /// fresh, because each value is read once.
     pub(super) fn reads_index_once(&self, plan: &Plan) -> bool {
-        matches!(plan, Plan::Partitioned { .. }) || self.slabs() == 1
+        matches!(plan, Plan::Partitioned { .. } | Plan::InOrder { .. }) || self.slabs() == 1
     }
 
     /// Writes all entries. Returns false if an entry is out of range; then some of the places were
@@ -106,7 +106,7 @@ impl Direct<'_> {
                 None => self.run(&self.unsorted(self.parts(index.len())), index),
             },
             Plan::Scanned { parts } => self.scanned(parts, index),
-            Plan::Partitioned { parts } if self.of_values() => match self.call.dst.dtype().size() {
+            Plan::Partitioned { parts } if self.is_flat() => match self.call.dst.dtype().size() {
                 1 => self.partitioned(parts, index, |entry| {
                     u32::from_ne_bytes([self.word::<u8>(entry), 0, 0, 0])
                 }),
@@ -136,6 +136,19 @@ impl Direct<'_> {
         let notes = Notes::of(self.call.combine);
         let words = notes.words(self.places(), index.len());
         let mut space = Space::<u32>::new(words.saturating_mul(parts))?;
+        // The index is read once for all slabs.
+        let many = self.slabs() > 1;
+        let mut places = Scratch::<u32>::new(if many { index.len() } else { 0 })?;
+        if many && !self.read_all(index, &mut places) {
+            return Ok(false);
+        }
+        let item = |(&place, &row): (&u32, &i64)| Item { place, beside: row as u32 };
+        let items: Option<Vec<Item<u32>>> =
+            self.call.selected.map(|selected| places.iter().zip(selected).map(item).collect());
+        let listed = match &items {
+            Some(items) => Listed::Numbered(items, &[]),
+            None => Listed::InOrder(&places),
+        };
         if let Some(base) = self.call.base {
             copy_to(self.call.dst, base);
         }
@@ -146,8 +159,6 @@ impl Direct<'_> {
             let space =
                 unsafe { std::slice::from_raw_parts_mut(space.get().add(part * words), words) };
             let slabs = threads::part_of(self.slabs(), parts, part);
-            let mut room: Room = [const { MaybeUninit::uninit() }; BLOCK];
-            let mut slice = Slice::new(self, index, 0..index.len(), &own, &mut room);
             for slab in slabs.clone() {
                 // All slabs but the first may be able to use the notes of the first one.
                 let again = writers.again.filter(|_| slab > slabs.start);
@@ -155,14 +166,41 @@ impl Direct<'_> {
                     notes.clear(space);
                 }
                 let writers = Writers { write: again.unwrap_or(writers.write), ..writers };
-                let mut found = Found::All;
-                self.rows.runs(self.slab(slab), |run| found = slice.write(run, writers, space));
-                if found != Found::All {
+                self.rows.runs(self.slab(slab), |run| {
+                    if many {
+                        let task = Task { run, own: &own, first: 0, listed, stage: None };
+                        // SAFETY: as for `Slice::write`; `read_all` has checked the places.
+                        unsafe { (writers.write)(self, &task, space) };
+                        return self.end((run, None), &own, writers, space);
+                    }
+                    let mut room: Room = [const { MaybeUninit::uninit() }; BLOCK];
+                    let mut slice = Slice::new(self, index, 0..index.len(), &own, &mut room);
+                    if slice.write(run, writers, space) != Found::All {
+                        inside.store(false, Relaxed);
+                    }
+                });
+            }
+        });
+        Ok(inside.into_inner())
+    }
+
+    /// Reads the places of all entries. Returns false if an entry is out of range.
+    fn read_all(&self, index: &IndexReader<'_>, places: &mut [u32]) -> bool {
+        assert_eq!(places.len(), index.len(), "a place for each entry");
+        let (to, inside) = (Shared(places.as_mut_ptr()), AtomicBool::new(true));
+        threads::split(index.len(), size_of::<i64>() + size_of::<u32>(), |own| {
+            let mut values = [const { MaybeUninit::uninit() }; BLOCK];
+            for block in blocks(own) {
+                // SAFETY: blocks lie inside of the places, and threads have different ones.
+                let places = unsafe {
+                    std::slice::from_raw_parts_mut(to.get().add(block.start), block.len())
+                };
+                if !read_places(index.values(block, &mut values), self.places(), places) {
                     return inside.store(false, Relaxed);
                 }
             }
         });
-        Ok(inside.into_inner())
+        inside.into_inner()
     }
 
     /// Writes all entries of a sorted index. Each slice of the entries owns the places that it
@@ -332,7 +370,7 @@ impl Direct<'_> {
                 }
                 self.staged(&run, own, |stage| {
                     entries.each_segment(piece.range, |segment, next| {
-                        let listed = P::listed(segment, next, self.of_values());
+                        let listed = P::listed(segment, next, self.is_flat());
                         let task = Task { run, own, first: 0, listed, stage };
                         // SAFETY: as for `Slice::write`. The places of a segment lie inside of its
                         // range, and numbers are those of entries or were checked by the caller.
@@ -477,8 +515,6 @@ struct Slice<'s> {
     own: &'s Range<usize>,
     /// The places of a block, relative to `own`.
     places: &'s mut [u32],
-    /// Whether the places are those of the only block.
-    is_read: bool,
 }
 
 impl<'s> Slice<'s> {
@@ -495,7 +531,7 @@ impl<'s> Slice<'s> {
         // SAFETY: all of these were just written.
         let places =
             unsafe { std::slice::from_raw_parts_mut(used.as_mut_ptr().cast(), used.len()) };
-        Slice { direct, index, entries, own, places, is_read: false }
+        Slice { direct, index, entries, own, places }
     }
 
     /// Writes a run of all entries. It stops at an entry that is out of range, or that the slice
@@ -519,23 +555,21 @@ impl<'s> Slice<'s> {
                 }
             }
             let places = &mut self.places[..block.len()];
-            // If there is one block, its places are read once for all slabs.
-            if !std::mem::replace(&mut self.is_read, block.len() == self.entries.len()) {
-                let values = index.values(block.clone(), &mut values);
-                if !read_places(values, direct.places(), places) {
-                    return Found::Outside;
+            let values = index.values(block.clone(), &mut values);
+            if !read_places(values, direct.places(), places) {
+                return Found::Outside;
+            }
+            if !whole {
+                let [low, high] = bounds(places).map(|place| place as usize);
+                if low < own.start || high > last {
+                    return Found::Elsewhere;
                 }
-                if !whole {
-                    let [low, high] = bounds(places).map(|place| place as usize);
-                    if low < own.start || high > last {
-                        return Found::Elsewhere;
-                    }
-                    places.iter_mut().for_each(|place| *place -= own.start as u32);
-                }
+                places.iter_mut().for_each(|place| *place -= own.start as u32);
             }
             // Entries that name the first place of the next slice are left out.
             let outside = |place: u32| place as usize >= own.len();
-            let (first, listed) = if selected.is_some() || places.iter().any(|&at| outside(at)) {
+            let others = !whole && places.iter().any(|&at| outside(at));
+            let (first, listed) = if selected.is_some() || others {
                 numbered.clear();
                 for (&place, entry) in places.iter().zip(block).filter(|(at, _)| !outside(**at)) {
                     let row = selected.map_or(entry - self.entries.start, |to| to[entry] as usize);

@@ -88,7 +88,7 @@ pub(super) unsafe fn assign_values<W: Copy>(
         let (to, from) = (to.cast::<W>(), from.cast::<W>());
         let put = |place: usize, value: W| to.add(place).write_unaligned(value);
         match task.listed {
-            Listed::InOrder(places) => each_in_order(to, from, places, true, put),
+            Listed::InOrder(places) => each_in_order(to, from, places, direct.is_far(), put),
             Listed::Numbered(items, _) => each_numbered(from, items, put),
             Listed::Words(items) => each_word(items, put),
             Listed::LongWords(items) => each_word(items, put),
@@ -121,7 +121,10 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
                 join_repeats::<T, R, N>(to, from, places, words);
             }
             // With notes, prefetching takes more time than it saves.
-            Listed::InOrder(places) => each_in_order(to, from, places, N::NOTHING, join!()),
+            Listed::InOrder(places) if N::NOTHING && direct.is_far() => {
+                each_in_order(to, from, places, true, join!());
+            }
+            Listed::InOrder(places) => each_in_order(to, from, places, false, join!()),
             Listed::Numbered(items, _) => each_numbered(from, items, join!()),
             Listed::Words(items) => each_word(items, join!()),
             Listed::LongWords(items) => each_word(items, join!()),
