@@ -38,7 +38,7 @@ AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-peers test-bridges $(BRIDGED:%=test-%) driver bench sweep figures compare lint stubs format wheel package clean
+.PHONY: help demo test test-rust test-python test-peers test-bridges $(BRIDGED:%=test-%) driver bench sweep tiny figures compare lint stubs format wheel package clean
 
 help: ## Show what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,14 @@ compare: $(BENCH)/new/.tools $(BENCH)/base/.tools $(if $(NEW_WHEEL),,dist/.built
 
 sweep: ## Measure both strategies around each tuning threshold; ONLY=dense for a part
 	cargo run --release --package inlay-tensor --example sweep -- --only '$(ONLY)' $(SHORT:%=--short)
+
+# The counts need the names of functions, and so a profile of their own.
+PROFILING := --profile profiling --config 'profile.profiling.inherits="release"' --config 'profile.profiling.debug=1'
+
+tiny: ## Time calls of 8 x 8 from Rust, and count their instructions by stage (needs valgrind); ONLY=slice for a part
+	cargo build $(PROFILING) --package inlay-tensor --example tiny
+	target/profiling/examples/tiny
+	$(PYTHON) tools/instructions.py target/profiling/examples/tiny --only '$(ONLY)'
 
 lint: $(VENV)/.inlay ## Check format, lints, types and stubs
 	cargo fmt --all --check
