@@ -29,9 +29,9 @@ impl Tensor {
     /// let layout = Layout::contiguous("example", &[4], 1)?;
     /// // SAFETY: the bytes live until the tensor is given back, and are not written.
     /// let x = unsafe { Tensor::lend(NonNull::from(&bytes).cast(), 4, layout, DType::U8, false) };
-    /// let sum = x.sum(None, false)?;
+    /// let y = x.add(1)?;
     /// x.give_back();
-    /// assert_eq!(sum.item::<i64>()?, 10);
+    /// assert_eq!(y.to_vec::<u8>()?, [2, 3, 4, 5]);
     /// # Ok::<(), inlay::Error>(())
     /// ```
     ///
