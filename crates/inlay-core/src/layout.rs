@@ -103,7 +103,7 @@ impl fmt::Debug for Layout {
 
 impl Layout {
     /// Makes a layout of a size and a stride for each dimension. The loop is that of [`collect`].
-    #[inline]
+    #[inline(always)]
     fn of(rank: usize, offset: usize, dim: impl Fn(usize) -> (usize, isize)) -> Self {
         let (mut sizes, mut strides, mut many) = ([0; INLINE], [0; INLINE], None);
         if rank > INLINE {
@@ -119,7 +119,7 @@ impl Layout {
     }
 
     /// Makes a layout for some elements of this one. It is contiguous for elements of `dense` bytes.
-    #[inline]
+    #[inline(always)]
     fn derived(
         &self,
         dense: u8,
@@ -138,13 +138,14 @@ impl Layout {
 
     /// Returns the row-major layout without gaps. Fails if the number of bytes exceeds
     /// `isize::MAX`.
-    #[inline]
+    #[inline(always)]
     pub fn contiguous(op: &'static str, shape: &[usize], size: usize) -> Result<Self> {
         Layout::row_major(shape, size, 0)
             .ok_or_else(|| Error::TooLarge { op, shape: shape.to_vec() })
     }
 
     /// Returns [`Layout::contiguous`] at an offset, or `None` if its bytes exceed an `isize`.
+    #[inline(always)]
     fn row_major(shape: &[usize], size: usize, offset: usize) -> Option<Self> {
         let mut layout = Layout::of(shape.len(), offset, |k| (shape[k], 0));
         layout.dense = u8::try_from(size).unwrap_or(0);
@@ -176,7 +177,7 @@ impl Layout {
     }
 
     /// Returns [`Layout::contiguous`] of the same shape.
-    #[inline]
+    #[inline(always)]
     pub fn packed(&self, op: &'static str, size: usize) -> Result<Self> {
         match self.dense as usize == size {
             true => Ok(self.derived(self.dense, self.rank(), 0, |k| self.dim(k))),

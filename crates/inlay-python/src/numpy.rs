@@ -25,23 +25,37 @@ static BFLOAT16: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();
 const BFLOAT16_MISSING: &str =
     "NumPy has no bfloat16 of its own: install ml_dtypes, or cast to float32 first";
 
-/// Whether an object is a NumPy array, and not of a subclass. `is_exact_instance_of` takes 15 ns,
-/// because it asks NumPy for the class.
+/// The class of NumPy's arrays. PyO3 asks NumPy for it each time, which takes 15 ns.
 #[inline]
-pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
+fn array_class(py: Python<'_>) -> *mut ffi::PyTypeObject {
     static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
     let mut class = CLASS.load(Relaxed);
     if class.is_null() {
-        class = PyUntypedArray::type_object_raw(object.py());
+        class = PyUntypedArray::type_object_raw(py);
         CLASS.store(class, Relaxed);
     }
-    object.get_type_ptr() == class
+    class
+}
+
+/// Whether an object is a NumPy array, and not of a subclass.
+#[inline]
+pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
+    object.get_type_ptr() == array_class(object.py())
+}
+
+/// The object as an array, unless it is of another class or a subclass.
+#[inline]
+pub(crate) fn as_array<'a, 'py>(
+    object: &'a Bound<'py, PyAny>,
+) -> Option<&'a Bound<'py, PyUntypedArray>> {
+    // SAFETY: the class of the object was compared.
+    is_array(object).then(|| unsafe { object.cast_unchecked() })
 }
 
 /// Whether the elements of an array can be shared as they are: their dtype is one of NumPy's own, and
 /// their bytes are in the order of the machine. Others are converted by Python code.
 pub(crate) fn is_native(object: &Bound<'_, PyAny>) -> bool {
-    let Ok(array) = object.cast_exact::<PyUntypedArray>() else { return false };
+    let Some(array) = as_array(object) else { return false };
     let descr = array.dtype();
     descr.num() < NPY_TYPES::NPY_USERDEF as c_int && descr.is_native_byteorder() != Some(false)
 }
@@ -166,7 +180,9 @@ pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> 
 /// # Safety
 /// The array and its memory live until the tensor and all that share its memory are dropped or given
 /// back.
-#[inline]
+// Inlined, as are the functions that it calls, so that the layout is built in its final place: a move
+// of sizes that were just stored stalls, and there would be three of them.
+#[inline(always)]
 pub(crate) unsafe fn lend(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> {
     let Memory { ptr, len, layout, dtype, writable } = Memory::of(array)?;
     // SAFETY: as in `share`; the caller keeps the array alive.
@@ -185,7 +201,7 @@ struct Memory {
 }
 
 impl Memory {
-    #[inline]
+    #[inline(always)]
     fn of(array: &Bound<'_, PyUntypedArray>) -> Result<Self, Unfit> {
         let py = array.py();
         // SAFETY: the type `PyUntypedArray` guarantees an array object, which has this C struct.
@@ -199,8 +215,17 @@ impl Memory {
         if descr.byteorder as u8 == other_order {
             return Err(Unfit::ByteOrder);
         }
-        let around = Layout::around(array.shape(), array.strides(), dtype.size());
-        let (layout, low, len) = around.ok_or(Unfit::Extent)?;
+        let (shape, size) = (array.shape(), dtype.size());
+        let (layout, low, len) = match fields.flags & npyffi::NPY_ARRAY_C_CONTIGUOUS != 0 {
+            // The strides of axes of size 1 may have any value, and are not read.
+            true => {
+                let layout = Layout::contiguous("numpy", shape, size);
+                let layout = layout.map_err(|_| Unfit::Extent)?;
+                let len = layout.numel() * size;
+                (layout, 0, len)
+            }
+            false => Layout::around(shape, array.strides(), size).ok_or(Unfit::Extent)?,
+        };
         let start = fields.data.cast::<u8>().wrapping_offset(low);
         // The address of an empty array is not used, but tensors need an aligned one.
         let nowhere = NonNull::<u128>::dangling().cast();
@@ -287,7 +312,7 @@ unsafe fn new_array<'py>(
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
-            PyUntypedArray::type_object_raw(py),
+            array_class(py),
             descr.into_dtype_ptr(),
             dims.len() as c_int,
             dims.as_ptr().cast_mut().cast(),

@@ -77,7 +77,7 @@ impl Array {
     }
 
     /// Makes an array of a contiguous layout, with unspecified values.
-    #[inline]
+    #[inline(always)]
     fn filling(device: Device, layout: Layout, dtype: DType) -> Result<Self> {
         // `Layout::contiguous` has checked that the product does not overflow.
         let len = layout.numel() * dtype.size();
@@ -103,6 +103,7 @@ impl Array {
     }
 
     /// Makes an array with the dtype and shape of `self`, on its device.
+    #[inline(always)]
     pub(crate) fn new_like(&self, op: &'static str) -> Result<Self> {
         let layout = self.layout.packed(op, self.dtype.size())?;
         Array::filling(self.buffer.device(), layout, self.dtype)

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use crate::dlpack::Watch;
 use crate::error::{Class, raise};
 use crate::gil::detached;
-use crate::numpy::{is_array, lend, owned, share, view};
+use crate::numpy::{as_array, lend, owned, share, view};
 use crate::tensor::PyTensor;
 
 /// The largest number of elements for which an operation keeps the GIL. Releasing and reacquiring
@@ -84,10 +84,7 @@ impl<'py> Call<'py> {
     /// The tensor over the memory of a NumPy array, unless that is of a subclass or can't be shared.
     #[inline]
     pub(crate) fn plain_array(&self, object: &Bound<'py, PyAny>) -> Option<Tensor> {
-        if !is_array(object) {
-            return None;
-        }
-        share(object.cast_exact().ok()?).ok().map(Tensor::plain)
+        share(as_array(object)?).ok().map(Tensor::plain)
     }
 
     /// Like [`Call::plain_array`], but the tensor does not keep the array alive.
@@ -98,11 +95,8 @@ impl<'py> Call<'py> {
     #[inline]
     #[expect(unsafe_code, reason = "passes the duty of `lend` on")]
     pub(crate) unsafe fn lent_array(&self, object: &Bound<'py, PyAny>) -> Option<Tensor> {
-        if !is_array(object) {
-            return None;
-        }
         // SAFETY: the caller's promise.
-        unsafe { lend(object.cast_exact().ok()?) }.ok().map(Tensor::plain)
+        unsafe { lend(as_array(object)?) }.ok().map(Tensor::plain)
     }
 
     /// Whether an argument was a `Tensor`.

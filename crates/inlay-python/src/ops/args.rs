@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use inlay::Error;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyInt, PyList, PyString, PyTuple};
 use smallvec::{SmallVec, smallvec};
 
 use super::{Maybe, Object};
@@ -71,6 +71,10 @@ impl<'py> Call<'py> {
         arg: &'static str,
         object: Object<'_, 'py>,
     ) -> PyResult<Vec<i64>> {
+        // The most common case needs no list of items.
+        if object.is_exact_instance_of::<PyInt>() {
+            return Ok(vec![self.integer(arg, object)?]);
+        }
         // An object that is an integer is not iterated, even if it could be, like a 0-D array.
         let items = if Self::is_list(object) || object.extract::<i64>().is_ok() {
             Self::items(object)

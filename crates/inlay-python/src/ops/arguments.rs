@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::mem::ManuallyDrop;
 
 use inlay::{Argument, ArgumentKind as Kind, Bounds, DType, Error, Reduce, Returns, Tensor, Value};
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::PyUntypedArrayMethods;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
@@ -16,6 +16,7 @@ use super::entry::Entry;
 use super::foreign::{self, Found, Way};
 use crate::bridges::Native;
 use crate::convert::{Arg, Call, KEEP_GIL};
+use crate::numpy::as_array;
 use crate::tensor::PyTensor;
 use crate::{device, dtype};
 
@@ -31,7 +32,9 @@ pub(super) type Objects<'a, 'py> = [Option<Borrowed<'a, 'py, PyAny>>];
 /// pieces stalls until the stores have reached the cache.
 pub(super) struct Values<'a> {
     /// Only the values of `owned` are dropped. To drop all takes a twentieth of a tiny call.
-    slots: ManuallyDrop<SmallVec<[Value<'a>; MOST]>>,
+    slots: ManuallyDrop<[Value<'a>; MOST]>,
+    /// The number of arguments up to the last that is given.
+    given: usize,
     /// The slots whose values may own memory.
     owned: SmallVec<[usize; MOST]>,
     /// Elements of the largest tensor among the arguments.
@@ -42,19 +45,54 @@ pub(super) struct Values<'a> {
 
 impl<'a> Values<'a> {
     pub(super) fn new() -> Self {
-        let slots = ManuallyDrop::new(SmallVec::new());
-        Values { slots, owned: SmallVec::new(), largest: None, made: None }
+        let slots = ManuallyDrop::new([const { Value::Absent }; MOST]);
+        Values { slots, given: 0, owned: SmallVec::new(), largest: None, made: None }
     }
 
     /// Sets a value that was absent.
-    #[inline(always)]
     pub(super) fn set(&mut self, k: usize, value: Value<'a>) {
         use Value::{Bounds, Ints, Tensor, Tensors};
         if matches!(value, Tensor(Arg::Owned(_)) | Tensors(_) | Ints(_) | Bounds(_)) {
             self.owned.push(k);
         }
+        self.put(k, value);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, k: usize, value: Value<'a>) {
         // Nothing leaks: an absent value owns nothing.
         std::mem::forget(std::mem::replace(&mut self.slots[k], value));
+    }
+
+    // The functions for the most common values are not inlined. Otherwise the compiler builds the
+    // values of all kinds of arguments in one place and moves them from there.
+
+    #[inline(never)]
+    fn set_int(&mut self, k: usize, value: i64) {
+        self.put(k, Value::Int(value));
+    }
+
+    #[inline(never)]
+    fn set_bound(&mut self, k: usize, value: i64) {
+        self.put(k, Value::Bounds(Bounds::One(value)));
+    }
+
+    #[inline(never)]
+    fn set_flag(&mut self, k: usize, value: bool) {
+        self.put(k, Value::Flag(value));
+    }
+
+    #[inline(never)]
+    fn set_borrowed(&mut self, k: usize, tensor: &'a Tensor) {
+        self.saw(tensor);
+        self.put(k, Value::Tensor(Arg::Borrowed(tensor)));
+    }
+
+    #[inline(never)]
+    pub(super) fn set_owned(&mut self, k: usize, tensor: Tensor) {
+        self.saw(&tensor);
+        self.owned.push(k);
+        self.put(k, Value::Tensor(Arg::Owned(tensor)));
     }
 
     /// Removes a value. A lent tensor is kept for the next call.
@@ -78,7 +116,7 @@ impl<'a> Values<'a> {
 
     /// The values of the arguments up to the last that is given.
     pub(super) fn given(&self) -> &[Value<'a>] {
-        &self.slots
+        &self.slots[..self.given]
     }
 
     /// An upper bound for the number of elements that the call works on.
@@ -107,45 +145,34 @@ pub(super) fn convert<'a, 'py>(
 ) -> PyResult<Way> {
     let arguments = entry.operation.arguments;
     let mut left = SmallVec::<[usize; MOST]>::new();
+    values.given = objects.len();
     for (k, (object, argument)) in objects.iter().zip(arguments).enumerate() {
-        let Some(object) = object.as_deref() else {
-            values.slots.push(Value::Absent);
-            continue;
-        };
+        let Some(object) = object.as_deref() else { continue };
         // Integers, flags and tensors are the most common. Their values own no memory.
         match argument.kind {
-            Kind::Int => values.slots.push(Value::Int(call.integer(argument.name, object)?)),
+            Kind::Int => values.set_int(k, call.integer(argument.name, object)?),
             Kind::Extent => {
                 let extent = call.integer(argument.name, object)?;
                 values.make(extent);
-                values.slots.push(Value::Int(extent));
+                values.set_int(k, extent);
             }
-            Kind::Bound => values.slots.push(Value::Int(call.bound(argument.name, object)?)),
-            Kind::Flag => values.slots.push(Value::Flag(call.flag(argument.name, object)?)),
+            Kind::Bound => values.set_int(k, call.bound(argument.name, object)?),
+            Kind::Flag => values.set_flag(k, call.flag(argument.name, object)?),
             Kind::AxisList | Kind::BoundList if object.is_exact_instance_of::<PyInt>() => {
                 let one = match argument.kind {
                     Kind::AxisList => call.integer(argument.name, object)?,
                     _ => call.bound(argument.name, object)?,
                 };
-                values.slots.push(Value::Bounds(Bounds::One(one)));
+                values.set_bound(k, one);
             }
             kind if kind.has_tensors() => {
                 let is_target = k == 0 && entry.in_place;
                 match call.own(object).filter(|_| kind.is_tensor() && !is_target) {
-                    Some(tensor) => {
-                        values.saw(tensor);
-                        values.slots.push(Value::Tensor(Arg::Borrowed(tensor)));
-                    }
-                    None => {
-                        values.slots.push(Value::Absent);
-                        left.push(k);
-                    }
+                    Some(tensor) => values.set_borrowed(k, tensor),
+                    None => left.push(k),
                 }
             }
-            _ => {
-                values.slots.push(Value::Absent);
-                attribute(call, argument, object, values, k)?;
-            }
+            _ => attribute(call, argument, object, values, k)?,
         }
     }
     // A number of columns that is left out is that of the rows.
@@ -176,10 +203,7 @@ pub(super) fn convert<'a, 'py>(
             false => call.plain_array(object),
         });
         match tensor {
-            Some(tensor) => {
-                values.saw(&tensor);
-                values.set(k, Value::Tensor(Arg::Owned(tensor)));
-            }
+            Some(tensor) => values.set_owned(k, tensor),
             None => other_tensor(call, arguments, is_target, objects, k, values)?,
         }
     }
@@ -196,9 +220,9 @@ pub(super) fn convert<'a, 'py>(
 /// fresh result, records nothing, and the conversion of its arguments runs no Python code.
 fn lends<'py>(call: &Call<'py>, entry: &Entry, objects: &Objects<'_, 'py>, left: &[usize]) -> bool {
     let is_plain = |k: &usize| {
-        objects[*k].as_deref().is_some_and(|object| match object.cast_exact::<PyUntypedArray>() {
-            Ok(array) => array.len() <= KEEP_GIL,
-            Err(_) => foreign::is_simple(object),
+        objects[*k].as_deref().is_some_and(|object| match as_array(object) {
+            Some(array) => array.len() <= KEEP_GIL,
+            None => foreign::is_simple(object),
         })
     };
     !call.has_tensor() && entry.operation.returns == Returns::Fresh && left.iter().all(is_plain)

@@ -1,6 +1,6 @@
 //! Calls with tensors of PyTorch, Paddle or JAX.
 
-use inlay::{Argument, ArgumentKind, DType, Device, Tensor, Value};
+use inlay::{Argument, ArgumentKind, DType, Device, Tensor};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use super::arguments::{self, MOST, Objects, Values};
 use super::entry::Entry;
 use super::{Given, Object};
 use crate::bridges::{Foreign, Native};
-use crate::convert::{Arg, Call, KEEP_GIL};
+use crate::convert::{Call, KEEP_GIL};
 use crate::dlpack::{Purpose, Subject};
 use crate::error::{Class, raise, type_name};
 use crate::numpy::{is_array, is_native};
@@ -238,8 +238,7 @@ pub(super) fn tensors<'a, 'py>(
                 wanted |= 1 << k;
             }
             is_complex |= matches!(tensor.dtype(), DType::C64 | DType::C128);
-            values.saw(&tensor);
-            values.set(*k, Value::Tensor(Arg::Owned(tensor)));
+            values.set_owned(*k, tensor);
         }
         if is_complex && !asked {
             asked = true;

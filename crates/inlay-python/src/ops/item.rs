@@ -2,8 +2,10 @@
 
 use inlay::{Item, Slice, Tensor};
 use numpy::PyUntypedArray;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyList, PyRange, PySlice, PyTuple};
+use pyo3::types::{PyEllipsis, PyInt, PyList, PyRange, PySlice, PyString, PyTuple};
+use smallvec::{SmallVec, smallvec};
 
 use super::{Given, Object};
 use crate::convert::Call;
@@ -77,14 +79,18 @@ fn has_tensor(items: &[Item]) -> bool {
     items.iter().any(|item| matches!(item, Item::Tensor(_)))
 }
 
-fn items_of<'py>(call: &mut Call<'py>, key: Object<'_, 'py>) -> PyResult<Vec<Item>> {
-    match key.cast::<PyTuple>() {
-        Ok(parts) => parts.iter().map(|part| item_of(call, &part)).collect(),
-        Err(_) => Ok(vec![item_of(call, key)?]),
+fn items_of<'py>(call: &mut Call<'py>, key: Object<'_, 'py>) -> PyResult<SmallVec<[Item; 2]>> {
+    match key.is_instance_of::<PyTuple>() {
+        true => Call::items(key).iter().map(|part| item_of(call, part)).collect(),
+        false => Ok(smallvec![item_of(call, key)?]),
     }
 }
 
 fn item_of<'py>(call: &mut Call<'py>, part: Object<'_, 'py>) -> PyResult<Item> {
+    // Integers come first: the question for `__dlpack__` below would make and drop an exception.
+    if part.is_exact_instance_of::<PyInt>() {
+        return call.bound("index", part).map(Item::At);
+    }
     if part.is_none() {
         return Ok(Item::NewAxis);
     }
@@ -92,12 +98,16 @@ fn item_of<'py>(call: &mut Call<'py>, part: Object<'_, 'py>) -> PyResult<Item> {
         return Ok(Item::Ellipsis);
     }
     if let Ok(slice) = part.cast::<PySlice>() {
-        let bound = |name: &'static str| {
-            let value = slice.getattr(name)?;
+        // Interned, because making three strings takes longer than slicing.
+        let py = part.py();
+        let bound = |name: &'static str, interned: &Bound<'py, PyString>| {
+            let value = slice.getattr(interned)?;
             if value.is_none() { Ok(None) } else { call.bound(name, &value).map(Some) }
         };
-        let (start, stop) = (bound("start")?, bound("stop")?);
-        return Ok(Item::Slice(Slice { start, stop, step: bound("step")?.unwrap_or(1) }));
+        let start = bound("start", intern!(py, "start"))?;
+        let stop = bound("stop", intern!(py, "stop"))?;
+        let step = bound("step", intern!(py, "step"))?.unwrap_or(1);
+        return Ok(Item::Slice(Slice { start, stop, step }));
     }
     let is_array = part.is_instance_of::<PyTensor>()
         || part.is_instance_of::<PyUntypedArray>()
@@ -107,7 +117,7 @@ fn item_of<'py>(call: &mut Call<'py>, part: Object<'_, 'py>) -> PyResult<Item> {
         || part.is_instance_of::<pyo3::types::PyBool>()
         // `call.index` refuses arrays of other libraries with a message that names their type. The
         // conversion to an integer below would lose their shape.
-        || part.hasattr("__dlpack__")?;
+        || part.hasattr(intern!(part.py(), "__dlpack__"))?;
     if is_array {
         return call.index("index", part).map(|index| Item::Tensor(index.into_owned()));
     }

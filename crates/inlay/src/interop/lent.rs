@@ -38,7 +38,7 @@ impl Tensor {
     /// # Safety
     /// As for [`Tensor::from_foreign`], until the tensor and all that share its memory are dropped
     /// or given back by [`Tensor::give_back`].
-    #[inline]
+    #[inline(always)]
     pub unsafe fn lend(
         ptr: NonNull<u8>,
         len: usize,

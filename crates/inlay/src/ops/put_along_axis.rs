@@ -13,7 +13,7 @@ use super::broadcast::{expect_stretch, stretch};
 use super::flat::checked_index;
 use super::scatter::expect_defined;
 use super::scatter_grad::{Along, Made, Scattered, reads};
-use super::take_along_axis::index_shape;
+use super::take_along_axis::{entries, index_shape};
 use crate::array::Array;
 use crate::declare::{Operation, declare};
 use crate::funnel::{apply, apply_in_place};
@@ -184,8 +184,7 @@ impl Op for PutAlongAxis {
         let axis = inferred.found;
         let shape = if self.broadcast { x.shape() } else { index.shape() };
         let shape = resized(shape, axis, index.shape()[axis]);
-        let layout = index.layout.broadcast_to(&shape);
-        let layout = layout.unwrap_or_else(|| unreachable!("`infer` has checked the shapes"));
+        let layout = entries(index, &shape);
         let values = if self.broadcast {
             stretch(op, "values", values, &shape)?
         } else {
@@ -194,7 +193,7 @@ impl Op for PutAlongAxis {
             Cow::Owned(values.with_layout(part))
         };
         let (to, base) = out.of(op, x)?;
-        let index = (op, "index", *index, &layout);
+        let index = (op, "index", *index, &*layout);
         device::scatter_elements(&to, base, axis, index, &values, self.combine)?;
         Ok(to)
     }

@@ -1,5 +1,7 @@
 //! `take_along_axis`: reads single elements at the positions of an index of the tensor's rank.
 
+use std::borrow::Cow;
+
 use inlay_core::{Dim, Error, Integer, Layout, Meta, Reduce, Result, ShapeText, axis_of, resized};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +64,15 @@ pub(super) fn index_shape(
     Ok(if broadcast { expected } else { index.dims() })
 }
 
+/// Returns the layout of an index that is broadcast to the shape of its entries.
+pub(super) fn entries<'a>(index: &'a Array, shape: &[usize]) -> Cow<'a, Layout> {
+    if index.shape() == shape {
+        return Cow::Borrowed(&index.layout);
+    }
+    let layout = index.layout.broadcast_to(shape);
+    Cow::Owned(layout.unwrap_or_else(|| unreachable!("`infer` has checked the shapes")))
+}
+
 impl Op for TakeAlongAxis {
     type Inputs = Inputs<2>;
     type Found = usize;
@@ -87,13 +98,18 @@ impl Op for TakeAlongAxis {
         let axis = inferred.found;
         let shape = if self.broadcast { x.shape() } else { index.shape() };
         let mut shape = resized(shape, axis, index.shape()[axis]);
-        let layout = index.layout.broadcast_to(&shape);
-        let layout = layout.unwrap_or_else(|| unreachable!("`infer` has checked the shapes"));
+        let layout = entries(index, &shape);
         let to = x.beside(op, x.dtype, &shape)?;
         // On the other axes, only the part of x that the index covers is read.
         shape[axis] = x.shape()[axis];
-        let part = Layout::over(&shape, x.layout.strides(), x.layout.offset());
-        device::gather_elements(&to, &x.with_layout(part), axis, (op, "index", index, &layout))?;
+        let part = match x.shape() == shape.as_slice() {
+            true => Cow::Borrowed(*x),
+            false => {
+                let part = Layout::over(&shape, x.layout.strides(), x.layout.offset());
+                Cow::Owned(x.with_layout(part))
+            }
+        };
+        device::gather_elements(&to, &part, axis, (op, "index", index, &layout))?;
         Ok(to)
     }
 
