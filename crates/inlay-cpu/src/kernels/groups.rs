@@ -6,6 +6,7 @@
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use inlay_core::Result;
 
@@ -27,9 +28,10 @@ pub(super) fn is_dense(entries: usize, places: usize) -> bool {
 }
 
 /// Returns whether each thread can note something for every place of an axis of `places`, because it
-/// has much more work with its share of `entries`.
+/// has as much work with its share of `entries`. (Assignments of 1M rows of 64 `f32` to 10k places with
+/// 64 threads: 2.5 ms of processor time, by a partition 7.6 ms.)
 pub(super) fn has_few_places(entries: usize, places: usize) -> bool {
-    let notes = places.saturating_mul(8 * threads::num_threads());
+    let notes = places.saturating_mul(threads::num_threads());
     // The notes of a thread stay in its caches.
     let near = places.saturating_mul(size_of::<u32>()) <= TILE.get();
     near && notes <= entries && entries < u32::MAX as usize && places > 0
@@ -412,6 +414,22 @@ impl Groups {
             Strategy::Last => 1,
             _ => (0..self.groups).map(|group| self.members(group).len()).max().unwrap_or(0),
         }
+    }
+
+    /// Returns the groups that have more than `count` entries, in order.
+    pub(super) fn larger_than(&self, count: usize) -> Vec<usize> {
+        if self.strategy == Strategy::Last {
+            return vec![];
+        }
+        let found = Mutex::new(vec![]);
+        threads::split(self.groups, size_of::<u32>(), |own| {
+            let larger = own.filter(|&group| self.members(group).len() > count);
+            let larger: Vec<usize> = larger.collect();
+            found.lock().unwrap_or_else(PoisonError::into_inner).extend(larger);
+        });
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort_unstable();
+        found
     }
 
     /// Returns the number of entries of all groups before `group`.

@@ -59,13 +59,10 @@ fn by_place(call: &RowScatter<'_>, entries: usize, groups: &Groups) {
     let old = base.unwrap_or(dst.as_src());
     let cost = 2 * size + size * entries / groups.len().max(1);
     let cut = |part: usize, parts: usize| groups.cut(part, parts);
-    // Only one thread can accumulate an element. If one place has most of the entries, its row is
-    // split into columns for the threads.
-    let columns = if groups.largest() > entries / threads::num_threads() {
-        threads::num_threads()
-    } else {
-        1
-    };
+    // Only one thread can accumulate an element. The rows of places that have more than a thread's
+    // share of the entries are split into columns for the threads.
+    let threads = threads::num_threads();
+    let full = if threads > 1 { groups.larger_than(entries / threads) } else { vec![] };
 
     let at = move |run: &Run<3>, place: usize| {
         let by = |k: usize| run.offsets[k] + place as isize * steps[k];
@@ -87,7 +84,7 @@ fn by_place(call: &RowScatter<'_>, entries: usize, groups: &Groups) {
     let last = groups.len().saturating_sub(1);
     match combine {
         Combine::Assign => {
-            dispatch_width!(size, W => each_row(&rows, &cut, size, cost, columns, |run, group| {
+            dispatch_width!(size, W => each_row(&rows, &cut, size, cost, 1, |run, group| {
                 let place = groups.place(group);
                 let Some(entry) = groups.last(group) else { return keep(&run, place) };
                 let from = |entry: usize| run.offsets[2] + entry as isize * steps[2];
@@ -113,7 +110,7 @@ fn by_place(call: &RowScatter<'_>, entries: usize, groups: &Groups) {
                 (T, R) => (reduce_run::<T, R>, NearReduction::of::<T, R>())
             );
             let near = near.zip(Near::new(&call, groups, include_self));
-            each_part(&rows, &cut, size, cost, columns, &|run, part| {
+            each_part(&rows, &cut, (size, cost), 1, &full, &|run, part| {
                 if let Some((way, near)) = &near
                     && (way.fits)(near, run)
                 {
@@ -164,18 +161,24 @@ pub(super) fn each_row<const N: usize>(
     columns: usize,
     visit: impl Fn(Run<N>, usize) + Sync,
 ) {
-    each_part(rows, cut, size, cost, columns, &|run, part| {
+    each_part(rows, cut, (size, cost), columns, &[], &|run, part| {
         part.for_each(|number| visit(*run, number))
     });
 }
 
-/// [`each_row`] that calls `visit` with ranges of numbers. It is compiled once for each N.
+/// The bytes of a column of a row whose place has many entries. The accumulators of as many fit into
+/// registers, so a whole row is read in such pieces, too. (Processor time of 100k rows of 512 `f32` by
+/// a skewed index into 10k, with 64 threads: 23 ms, with columns of 64 bytes 54 ms.)
+const COLUMN: usize = 256;
+
+/// [`each_row`] that calls `visit` with ranges of numbers. The rows of the numbers `full`, which are
+/// sorted, are split into columns. It is compiled once for each N.
 fn each_part<const N: usize>(
     rows: &Walk<N>,
     cut: &(dyn Fn(usize, usize) -> usize + Sync),
-    size: usize,
-    cost: usize,
+    (size, cost): (usize, usize),
     columns: usize,
+    full: &[usize],
     visit: &(dyn Fn(&Run<N>, Range<usize>) + Sync),
 ) {
     let count = cut(1, 1);
@@ -195,13 +198,31 @@ fn each_part<const N: usize>(
         let numbers: Range<usize> = cut(part, parts)..cut(part + 1, parts);
         let start = (run / blocks) * run_len + (run % blocks) * block;
         let end = (start + block).min((run / blocks + 1) * run_len);
-        rows.runs(start..end, |run| visit(&run, numbers.clone()));
+        rows.runs(start..end, |run| {
+            let mut first = numbers.start;
+            let apart = full.iter().filter(|at| wanted > 1 && numbers.contains(at));
+            for &at in apart.chain([&numbers.end]) {
+                visit(&run, first..at);
+                first = at + 1;
+            }
+        });
     };
     let items = runs * parts;
     if wanted <= 1 {
         return (0..items).for_each(item);
     }
-    // Small items are bundled into as many tasks as are wanted.
-    let bundles = items.min(wanted);
-    threads::run(bundles, |bundle| threads::part_of(items, bundles, bundle).for_each(&item));
+    let column = (COLUMN / size).max(1);
+    let (columns, lines) = (run_len.div_ceil(column), rows.len() / run_len);
+    let long = |task: usize| {
+        let (number, task) = (full[task / (columns * lines)], task % (columns * lines));
+        let (start, end) = (task / columns * run_len, (task / columns + 1) * run_len);
+        let start = start + task % columns * column;
+        rows.runs(start..(start + column).min(end), |run| visit(&run, number..number + 1));
+    };
+    // The longest tasks are the first ones. Small items are bundled into as many tasks as are wanted.
+    let (longs, bundles) = (full.len() * columns * lines, items.min(wanted));
+    threads::run(longs + bundles, |task| match task.checked_sub(longs) {
+        None => long(task),
+        Some(bundle) => threads::part_of(items, bundles, bundle).for_each(&item),
+    });
 }
