@@ -8,12 +8,12 @@ use std::ops::Range;
 use inlay_core::DType;
 
 use super::partition::Item;
-use super::positions::{IndexValue, Positions, from_front, is_inside};
+use super::positions::{IndexValue, Positions, Shared, from_front, is_inside};
 use crate::Src;
 use crate::arch::{self, IndexBlock, Loop, Simd};
 use crate::number::dispatch;
 use crate::once::{read_once, settle};
-use crate::threads::part_of;
+use crate::threads::{self, part_of};
 
 /// The number of entries that are read at a time. Their places stay in the first-level cache, and
 /// the data of the entries are still in a cache when they are used.
@@ -52,6 +52,12 @@ pub(super) fn read_places(values: Values<'_>, size: usize, to: &mut [u32]) -> bo
 
 /// The number of entries by which an index is judged sorted.
 const SORTED_SAMPLES: usize = 256;
+
+/// The number of slices whose starts are worth a thread.
+const IN_SLICES: usize = 16;
+
+/// The number of samples that are worth a thread.
+const IN_PART: usize = 256;
 
 /// The spare elements at the end of a list. They are needed because whole vectors are stored.
 const SPARE: usize = 8;
@@ -277,14 +283,30 @@ impl IndexReader<'_> {
         }
     }
 
-    /// Returns a sorted sample of about `count` positions on an axis of `size`, at even distances
-    /// in the index. Values that are out of range are left out.
-    pub(super) fn sample(&self, count: usize, size: usize) -> Vec<i64> {
+    /// Returns the places of up to `count` entries on an axis of `size`, at even distances in the
+    /// index. Values that are out of range are left out. Threads share many samples, because each of
+    /// them is a cache miss.
+    pub(super) fn sample(&self, count: usize, size: usize) -> Vec<u32> {
+        const OUTSIDE: u32 = u32::MAX;
         let step = (self.len() / count).max(1);
-        let sampled = (0..self.len()).step_by(step).take(count);
-        let sampled = sampled.map(|entry| self.position(entry, size));
-        let mut sampled: Vec<i64> = sampled.filter(|&at| is_inside(at, size)).collect();
-        sampled.sort_unstable();
+        let mut sampled = vec![OUTSIDE; self.len().div_ceil(step).min(count)];
+        let (to, len) = (Shared(sampled.as_mut_ptr()), sampled.len());
+        let parts = (len / IN_PART).clamp(1, threads::num_threads());
+        let work = |part: usize| {
+            for sample in part_of(len, parts, part) {
+                let at = self.position(sample * step, size);
+                let place = if is_inside(at, size) { at as u32 } else { OUTSIDE };
+                // SAFETY: the sample is below `len`, and no other thread has it.
+                unsafe { to.get().add(sample).write(place) };
+            }
+        };
+        if parts == 1 {
+            work(0)
+        } else {
+            threads::run(parts, work)
+        }
+        // A place is below the largest size, so it is never this number.
+        sampled.retain(|&place| place != OUTSIDE);
         sampled
     }
 
@@ -314,20 +336,54 @@ impl IndexReader<'_> {
         if !self.is_sorted(size) {
             return None;
         }
-        let mut slices = vec![(0, 0)];
-        for part in 1..parts {
-            let (before, _) = slices[slices.len() - 1];
-            let mut entry = part_of(self.len(), parts, part).start;
+        let last = part_of(self.len(), parts, parts - 1).start;
+        if apart && inside(last)? == inside(0)? {
+            return Some(vec![(0, 0)]);
+        }
+        // With `apart`, a part that begins in the place of the part before has no slice.
+        let cut = |part: usize| {
+            let [before, mut entry] =
+                [part - 1, part].map(|at| part_of(self.len(), parts, at).start);
             let place = inside(entry)?;
             if apart {
-                let (mut low, mut high) = (before, entry);
-                while low < high {
-                    let middle = low.midpoint(high);
-                    if inside(middle)? < place { low = middle + 1 } else { high = middle }
+                if inside(before)? >= place {
+                    return Some((0, 0));
                 }
-                entry = high;
+                // The first entry of a place is searched in steps that double, because it is often
+                // near.
+                let (mut low, mut step) = (entry, 1);
+                while low > before + 1 && inside(low - 1)? >= place {
+                    entry = low - 1;
+                    low = low.saturating_sub(step).max(before + 1);
+                    step *= 2;
+                }
+                while low < entry {
+                    let middle = low.midpoint(entry);
+                    if inside(middle)? < place { low = middle + 1 } else { entry = middle }
+                }
             }
-            if entry > before {
+            Some((entry, place))
+        };
+        let mut cuts = vec![None; parts];
+        let to = Shared(cuts.as_mut_ptr());
+        let shares = (parts / IN_SLICES).clamp(1, threads::num_threads());
+        let work = |share: usize| {
+            for part in part_of(parts, shares, share) {
+                let found = if part == 0 { Some((0, 0)) } else { cut(part) };
+                // SAFETY: there is an element for each part, and no other thread has it.
+                unsafe { to.get().add(part).write(found) };
+            }
+        };
+        if shares == 1 {
+            work(0)
+        } else {
+            threads::run(shares, work)
+        }
+        let mut slices: Vec<(usize, usize)> = vec![];
+        for cut in cuts {
+            let (entry, place) = cut?;
+            // An index that only seems to be sorted may have cuts in any order.
+            if slices.last().is_none_or(|before| entry > before.0 && place >= before.1) {
                 slices.push((entry, place));
             }
         }

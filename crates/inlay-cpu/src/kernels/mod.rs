@@ -22,6 +22,7 @@ mod overlay;
 mod partition;
 mod pointwise;
 mod positions;
+mod ranges;
 mod reducer;
 mod rows;
 mod scan;

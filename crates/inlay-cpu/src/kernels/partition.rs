@@ -14,8 +14,9 @@ use std::sync::{Mutex, PoisonError};
 
 use inlay_core::Result;
 
-use super::listing::{BLOCK, IndexReader, MOST_PLACES, bounds, read_places};
+use super::listing::{BLOCK, IndexReader, MOST_PLACES, read_places};
 use super::positions::Shared;
+use super::ranges::{MOST_RANGES, Map, Ranges};
 use super::reducer::prefetch;
 use crate::memory::{Plain, Scratch};
 use crate::threads;
@@ -23,16 +24,6 @@ use crate::threads;
 /// The most entries of a chunk. What is written of a chunk stays in the second-level cache, and the
 /// number of an entry in its chunk fits into 16 bits.
 const CHUNK: usize = 32 << 10;
-
-/// The most ranges. Their numbers fit into 16 bits beside the number of an entry.
-const MOST_RANGES: usize = 1024;
-
-/// The most buckets: equally many neighbouring places. A range consists of whole buckets, so a
-/// table of this size gives the range of a place.
-const BUCKETS: usize = 4096;
-
-/// The number of entries per range that are sampled to balance the ranges.
-const SAMPLES: usize = 64;
 
 /// The fewest entries of a chunk per range, on average. With fewer, a thread would jump from chunk
 /// to chunk more often than it would work.
@@ -77,8 +68,7 @@ impl<P: Plain> Item<P> {
 
 /// Entries that are partitioned by ranges of places.
 pub(super) struct Partition<P> {
-    ranges: Vec<Range<usize>>,
-    map: Map,
+    ranges: Ranges,
     places: usize,
     /// The items, 32-bit words each of them.
     items: Scratch<u32>,
@@ -89,28 +79,6 @@ pub(super) struct Partition<P> {
     /// The number of entries.
     len: usize,
     payload: PhantomData<P>,
-}
-
-/// Which range a place belongs to.
-struct Map {
-    shift: u32,
-    range: Box<[u16; BUCKETS]>,
-    /// The share of the entries that each range has, estimated from a sample.
-    shares: Vec<f32>,
-}
-
-impl Map {
-    #[inline(always)]
-    fn range(&self, place: u32) -> usize {
-        // The masks change nothing. They spare the checks of bounds.
-        usize::from(self.range[(place >> self.shift) as usize % BUCKETS]) % MOST_RANGES
-    }
-
-    /// Returns the range of these places if they have only one, as in most blocks of a sorted index.
-    fn single(&self, places: &[u32]) -> Option<usize> {
-        let [low, high] = bounds(places);
-        (self.range(low) == self.range(high)).then(|| self.range(low))
-    }
 }
 
 /// Returns whether an index of `entries` on an axis of `places` can be partitioned.
@@ -130,13 +98,18 @@ impl<P: Plain> Partition<P> {
         most: usize,
     ) -> Result<Self> {
         assert!(may_partition(index.len(), places), "32-bit numbers");
-        let (ranges, map) = ranges(index, places, parts, align);
+        let ranges = Ranges::new(index, places, parts, align);
         // The stages of all threads together are smaller than the items.
-        let even = most.div_ceil(4 * parts).max(ranges.len() * IN_SEGMENT);
-        let chunk = even.next_multiple_of(BLOCK).min(CHUNK);
+        let even = most.div_ceil(4 * parts).max(ranges.all.len() * IN_SEGMENT).clamp(BLOCK, CHUNK);
+        // All threads have equally many chunks, unless that makes the chunks too small.
+        let threads = threads::num_threads();
+        let chunks = most.div_ceil(even);
+        let even =
+            if chunks < threads { even } else { most.div_ceil(chunks.next_multiple_of(threads)) };
+        let chunk = even.next_multiple_of(IN_SEGMENT).min(CHUNK);
         let items = Scratch::new(most.saturating_mul(Self::WORDS))?;
-        let starts = Scratch::new(most.div_ceil(chunk) * (ranges.len() + 1))?;
-        Ok(Partition { ranges, map, places, items, starts, chunk, len: 0, payload: PhantomData })
+        let starts = Scratch::new(most.div_ceil(chunk) * (ranges.all.len() + 1))?;
+        Ok(Partition { ranges, places, items, starts, chunk, len: 0, payload: PhantomData })
     }
 
     /// Replaces the entries by some of an index. `beside` gives the data of an entry. Returns false
@@ -148,7 +121,7 @@ impl<P: Plain> Partition<P> {
         beside: &(impl Fn(usize) -> P + Sync),
     ) -> Result<bool> {
         self.len = entries.len();
-        let (chunk, count, chunks) = (self.chunk, self.ranges.len() + 1, self.chunks());
+        let (chunk, count, chunks) = (self.chunk, self.ranges.all.len() + 1, self.chunks());
         let room =
             self.items.len() / Self::WORDS >= self.len && self.starts.len() >= chunks * count;
         assert!(room, "no more entries than were prepared for");
@@ -169,11 +142,11 @@ impl<P: Plain> Partition<P> {
                 )
             };
             let own = entries.start + own.start..entries.start + own.end;
-            stage.fill(index, own, (&this.map, this.places), to, beside)
+            stage.fill(index, own, (&this.ranges.map, this.places), to, beside)
         };
         threads::run(parts, |part| {
             // A thread uses one stage for all of its chunks, so that it stays in its caches.
-            let done = Stage::new(&this.map, &this.ranges, chunk).and_then(|mut stage| {
+            let done = Stage::new(&this.ranges, chunk).and_then(|mut stage| {
                 threads::part_of(chunks, parts, part)
                     .try_fold(true, |inside, number| Ok(inside && work(number, &mut stage)?))
             });
@@ -200,12 +173,17 @@ impl<P: Plain> Partition<P> {
 
     /// Returns the ranges of places. They are in order and cover the whole axis.
     pub(super) fn ranges(&self) -> &[Range<usize>] {
-        &self.ranges
+        &self.ranges.all
+    }
+
+    /// Returns the number of entries that a range is expected to have of `len`.
+    pub(super) fn expected(&self, range: usize, len: usize) -> usize {
+        self.ranges.expected(range, len)
     }
 
     /// Returns the items of a range in one chunk. There are none in chunks after the last one.
     fn segment(&self, range: usize, chunk: usize) -> &[Item<P>] {
-        let at = chunk * (self.ranges.len() + 1) + range;
+        let at = chunk * (self.ranges.all.len() + 1) + range;
         if chunk >= self.chunks() {
             return &[];
         }
@@ -248,7 +226,7 @@ impl<P: Plain> Partition<P> {
     /// number of all entries.
     pub(super) fn starts(&self) -> Vec<usize> {
         let mut before = 0;
-        let lens = (0..self.ranges.len()).map(|range| self.len_of(range));
+        let lens = (0..self.ranges.all.len()).map(|range| self.len_of(range));
         let ends = lens.map(|len| {
             before += len;
             before
@@ -267,7 +245,7 @@ const AHEAD: usize = 512;
 
 /// The items of a chunk while they are partitioned. Each range has room for the number of entries
 /// that is expected of it. If it gets more, they are written over those of the next range, and all
-/// of them are partitioned again.
+/// of them are partitioned again. That is found out after each block.
 struct Stage<P> {
     items: Scratch<u32>,
     /// For each range, where its next item goes, and its first place.
@@ -282,22 +260,18 @@ struct Stage<P> {
 
 impl<P: Plain> Stage<P> {
     /// Makes a stage for chunks of up to `len` entries.
-    fn new(map: &Map, ranges: &[Range<usize>], len: usize) -> Result<Self> {
-        let expected = map.shares.iter().map(|share| {
-            let expected = (len as f32 * share) as u32;
-            expected + expected / 4 + IN_SEGMENT as u32
-        });
-        let expected: Vec<u32> = expected.collect();
-        // However wrong the expected numbers are, no item is written past the end.
-        let room = expected.iter().map(|&room| room as usize).sum::<usize>() + len;
+    fn new(ranges: &Ranges, len: usize) -> Result<Self> {
+        let most = (0..ranges.all.len()).map(|range| ranges.most(range, len) as u32);
+        let expected: Vec<u32> = most.collect();
+        let room = expected.iter().map(|&room| room as usize).sum::<usize>() + BLOCK;
         let mut next = [[0; 2]; MOST_RANGES];
-        next.iter_mut().zip(ranges).for_each(|(next, range)| next[1] = range.start as u32);
+        next.iter_mut().zip(&ranges.all).for_each(|(next, range)| next[1] = range.start as u32);
         Ok(Stage {
             items: Scratch::new(room * Partition::<P>::WORDS)?,
             next,
             starts: [0; MOST_RANGES + 1],
             expected,
-            ranges: ranges.len(),
+            ranges: ranges.all.len(),
             payload: PhantomData,
         })
     }
@@ -324,17 +298,17 @@ impl<P: Plain> Stage<P> {
                 return Ok(false);
             }
             // If a block has places of one range only, the other blocks often do so too.
-            let single = map.single(named);
-            fits &= single.is_none() || self.ranges == 1;
+            fits &= self.ranges == 1 || map.single(named).is_none();
             if !fits {
                 break;
             }
             let staged = self.items.as_mut_ptr().cast();
-            // SAFETY: no more items are put than a chunk has, and there is room for as many after
-            // the start of the last range.
-            unsafe { self.put(staged, map, single, named, |k| beside(start + k)) };
+            // SAFETY: every range fits into its room, so its next item is in the stage, after which
+            // there is room for a block.
+            unsafe { self.put(staged, map, None, named, |k| beside(start + k)) };
+            fits = self.fits();
         }
-        if fits && self.fits() {
+        if fits {
             let mut at = 0;
             for (range, start) in starts[..self.ranges].iter_mut().enumerate() {
                 let staged = self.items(range);
@@ -359,7 +333,8 @@ impl<P: Plain> Stage<P> {
             *single = map.single(named);
             match *single {
                 Some(range) => counts[range] += named.len() as u32,
-                None => named.iter().for_each(|&place| counts[map.range(place)] += 1),
+                None if map.splits() => count::<true>(map, named, &mut counts),
+                None => count::<false>(map, named, &mut counts),
             }
         }
         self.begin(&counts);
@@ -409,8 +384,29 @@ impl<P: Plain> Stage<P> {
             *slot += places.len() as u32;
             return;
         }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match map.splits() {
+                true => self.put_each::<true>(to, map, places, beside),
+                false => self.put_each::<false>(to, map, places, beside),
+            }
+        }
+    }
+
+    /// [`Stage::put`] for entries of several ranges.
+    ///
+    /// # Safety
+    /// As for [`Stage::put`].
+    #[inline(always)]
+    unsafe fn put_each<const SPLITS: bool>(
+        &mut self,
+        to: *mut Item<P>,
+        map: &Map,
+        places: &[u32],
+        beside: impl Fn(usize) -> P,
+    ) {
         for (k, &place) in places.iter().enumerate() {
-            let [slot, first] = &mut self.next[map.range(place)];
+            let [slot, first] = &mut self.next[map.range::<SPLITS>(place)];
             // SAFETY: the caller's promise.
             unsafe { Item::new(place - *first, beside(k)).write(to.add(*slot as usize)) };
             *slot += 1;
@@ -431,52 +427,7 @@ impl<P: Plain> Stage<P> {
     }
 }
 
-/// Splits an axis of `places` into about `parts` ranges that have about equally many entries and
-/// begin at multiples of `align` places.
-pub(super) fn even_ranges(
-    index: &IndexReader<'_>,
-    places: usize,
-    parts: usize,
-    align: usize,
-) -> Vec<Range<usize>> {
-    ranges(index, places, parts, align).0
-}
-
-/// Returns [`even_ranges`], and which range a place belongs to.
-fn ranges(
-    index: &IndexReader<'_>,
-    places: usize,
-    parts: usize,
-    align: usize,
-) -> (Vec<Range<usize>>, Map) {
-    let mut shift = align.next_power_of_two().ilog2();
-    while (places - 1) >> shift >= BUCKETS {
-        shift += 1;
-    }
-    let parts = parts.clamp(1, MOST_RANGES);
-    // One range needs no sample.
-    let samples = if parts > 1 { parts * SAMPLES } else { 1 };
-    let sampled = index.sample(samples, places);
-    let quantile = |part: usize| sampled.get(part * sampled.len() / parts);
-    // A place that has more than its share of the entries begins a range and ends one.
-    let mut cuts = vec![0];
-    for (before, at) in (1..parts).filter_map(|part| Some((quantile(part - 1)?, quantile(part)?))) {
-        let bucket = *at as usize >> shift;
-        cuts.push(bucket + usize::from(before == at));
-    }
-    let buckets = ((places - 1) >> shift) + 1;
-    cuts.push(buckets);
-    cuts.sort_unstable();
-    cuts.dedup();
-    let mut map = Map { shift, range: Box::new([0; BUCKETS]), shares: vec![] };
-    let mut ranges = vec![];
-    for (number, cut) in cuts.windows(2).enumerate() {
-        map.range[cut[0]..cut[1]].fill(number as u16);
-        let range = cut[0] << shift..(cut[1] << shift).min(places);
-        let before = |place: usize| sampled.partition_point(|&at| (at as usize) < place);
-        let share = before(range.end) - before(range.start);
-        map.shares.push(share as f32 / sampled.len().max(1) as f32);
-        ranges.push(range);
-    }
-    (ranges, map)
+/// Counts the places of each range.
+fn count<const SPLITS: bool>(map: &Map, places: &[u32], counts: &mut [u32; MOST_RANGES]) {
+    places.iter().for_each(|&place| counts[map.range::<SPLITS>(place)] += 1);
 }

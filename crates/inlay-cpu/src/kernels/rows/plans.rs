@@ -15,8 +15,9 @@ use super::grouped::LINE;
 use crate::arch::caches::caches;
 use crate::kernels::copy::copy_to;
 use crate::kernels::listing::{BLOCK, IndexReader, List, blocks, bounds, read_places};
-use crate::kernels::partition::{Item, Partition, even_ranges, may_partition};
+use crate::kernels::partition::{Item, Partition, may_partition};
 use crate::kernels::positions::Shared;
+use crate::kernels::ranges::Ranges;
 use crate::memory::{Plain, Scratch, Space};
 use crate::threads;
 use crate::tuning::{SCANNED, WAVE};
@@ -260,7 +261,7 @@ impl Direct<'_> {
 
     /// Writes all entries. Threads share ranges of places, and each reads the whole index.
     fn scanned(&self, parts: usize, index: &IndexReader<'_>) -> Result<bool> {
-        let ranges = even_ranges(index, self.places(), parts, self.align(parts));
+        let ranges = Ranges::new(index, self.places(), parts, self.align(parts)).all;
         // Any range may have all entries, as far as the list of overflows of counts is concerned.
         let sizes = ranges.iter().map(|own| (index.len(), own.len()));
         let (pieces, words) = self.pieces(sizes, usize::MAX);
@@ -341,8 +342,13 @@ impl Direct<'_> {
             return Ok(false);
         }
         let ranges = entries.ranges().to_vec();
-        // With counts there is one wave, so these are all entries of a range.
-        let lens: Vec<usize> = (0..ranges.len()).map(|range| entries.len_of(range)).collect();
+        // With counts there is one wave, so these are all entries of a range. Otherwise an estimate is
+        // enough.
+        let len = |range: usize| match notes {
+            Notes::Counted { .. } => entries.len_of(range),
+            _ => entries.expected(range, wave),
+        };
+        let lens: Vec<usize> = (0..ranges.len()).map(len).collect();
         let sizes = lens.iter().copied().zip(ranges.iter().map(|own| own.len()));
         let (pieces, words) = self.pieces(sizes, wave);
         let mut space = Scratch::<u32>::new(words)?;
@@ -598,16 +604,23 @@ fn wave(entries: usize, places: usize, row: usize, notes: Notes) -> usize {
     // The list of overflows of counts is made for all entries.
     let counts = matches!(notes, Notes::Counted { .. });
     let whole = counts || places.saturating_mul(row) > caches().last / 2;
-    let near = (WAVE.get() / (row + size_of::<Item<u64>>())).max(BLOCK * threads::num_threads());
-    if whole { entries } else { near.min(entries) }.max(1)
+    let near = (WAVE.get() / (row + size_of::<Item<u64>>())).max(IN_WAVE * threads::num_threads());
+    // All waves are equally long.
+    let waves = if whole { 1 } else { entries.div_ceil(near) };
+    entries.div_ceil(waves.max(1)).max(1)
 }
+
+/// The fewest entries of a thread in a wave. With fewer, threads would wait for each other more often
+/// than they would work. The items of a thread stay in its second-level cache.
+const IN_WAVE: usize = 16 << 10;
 
 /// The fewest bytes of a column.
 const COLUMN: usize = 128;
 
 /// The fewest columns of a row. Pieces of rows are read more slowly than whole rows in the order of
 /// memory, so fewer threads would gain nothing. (Processor time of 100k rows of 512 `f32` that all go
-/// to one place: 7 ms by one thread, 17 ms by 4, 27 ms by 16.)
+/// to one place: 7 ms by one thread, 17 ms by 4, 27 ms by 16. 1M rows of 64 `f32`: 14 ms by one
+/// thread, 29 ms by 2.)
 const FEWEST: usize = 4;
 
 /// Ranges of up to this many bytes are copied before they are written.

@@ -141,3 +141,37 @@ fn thresholds_of_users_give_the_bits_of_low_ones() {
     let call = move || x.scatter(&at, &updates, sum).unwrap();
     check(vec![("a large scatter".into(), Box::new(call))]);
 }
+
+/// The index is skewed, so that buckets of places are split: single places have many entries. Sums
+/// of floats depend on the order of the entries.
+#[test]
+fn skewed_scatters_have_the_same_bits_with_any_number_of_threads() {
+    let (_low, mut rng) = (tuning::low(), Rng(61));
+    for (entries, places, width) in [(60_000, 50_000, 1), (60_000, 9_000, 8), (20_000, 9_000, 256)]
+    {
+        let hot = |rng: &mut Rng| match rng.between(0, 3) {
+            0 => 4_321,
+            1 => rng.between(4_300, 4_400),
+            2 => rng.between(0, 40),
+            _ => rng.between(0, places as i64 - 1),
+        };
+        let at: Vec<i64> = (0..entries).map(|_| hot(&mut rng)).collect();
+        let at = Tensor::from_slice(&at, &[entries][..]).unwrap();
+        let mut floats = |rows: usize| {
+            let values: Vec<f32> =
+                (0..rows * width).map(|_| rng.between(-999, 999) as f32 / 7.0).collect();
+            Tensor::from_slice(&values, &[rows, width][..]).unwrap()
+        };
+        let (x, updates) = (floats(places), floats(entries));
+        for reduce in [None, Some(Reduce::Sum), Some(Reduce::Mean)] {
+            let how = reduce.map_or_else(Scatter::overwrite, Scatter::reduce);
+            set_num_threads(1);
+            let expected = bytes(&x.scatter(&at, &updates, how).unwrap());
+            for threads in [2, 3, 7, 16, 64] {
+                set_num_threads(threads);
+                let found = bytes(&x.scatter(&at, &updates, how).unwrap());
+                assert!(found == expected, "{reduce:?} of {width} with {threads} threads");
+            }
+        }
+    }
+}
