@@ -300,7 +300,7 @@ fn fold_with(functions: &Functions, dst: Target<'_>, src: Src<'_>, over: &[bool]
     } else {
         threads::split(items, cost.saturating_mul(columns), |range| {
             let room = if columns > 1 { columns * space_of(acc, number) } else { 0 };
-            let space = (room > 0).then(|| Scratch::<u8>::new(room).ok()).flatten();
+            let mut space = (room > 0).then(|| Scratch::<u8>::new(room).ok()).flatten();
             for item in range {
                 let (first, block) = (item / blocks, item % blocks);
                 let at = first / strips * outer.run_len() + first % strips * columns;
@@ -320,8 +320,8 @@ fn fold_with(functions: &Functions, dst: Target<'_>, src: Src<'_>, over: &[bool]
                     if line {
                         let from = origin.add(elements.start * number);
                         (functions.line)(sums.first, from, elements.len());
-                    } else if let Some(space) = &space {
-                        let space = space.as_ptr().cast_mut();
+                    } else if let Some(space) = &mut space {
+                        let space = space.as_mut_ptr();
                         (functions.strip[lanes])(sums, &inner, (origin, across), elements, space);
                     } else {
                         // There is one column, or no memory for a strip.
