@@ -1,0 +1,119 @@
+//! The plan of many threads: the entries are partitioned by ranges of places, and threads share the
+//! ranges.
+
+use std::ops::Range;
+
+use inlay_core::{Layout, ResolvedSlice, Result};
+
+use super::super::RowScatter;
+use super::super::direct::{Beside, Direct, Notes, Task};
+use crate::arch::caches::caches;
+use crate::kernels::copy::copy_to;
+use crate::kernels::listing::IndexReader;
+use crate::kernels::partition::{Item, Partition};
+use crate::memory::{Plain, Scratch};
+use crate::threads;
+use crate::tuning::WAVE;
+
+impl Direct<'_> {
+    /// Returns the update of an entry, if rows are single values of the size of a `W`.
+    #[inline(always)]
+    pub(super) fn word<W: Plain>(&self, entry: usize) -> W {
+        // SAFETY: the plan is chosen for contiguous values, and there is one for each entry.
+        unsafe { self.call.updates.origin().cast::<W>().add(entry).read_unaligned() }
+    }
+
+    /// Writes all entries. Threads share ranges of places.
+    pub(super) fn partitioned<P: Beside>(
+        &self,
+        parts: usize,
+        index: &IndexReader<'_>,
+        beside: impl Fn(usize) -> P + Sync,
+    ) -> Result<bool> {
+        let (places, notes) = (self.places(), Notes::of(self.call.combine));
+        let wave = wave(index.len(), places, self.row_bytes(), notes);
+        let align = self.align(parts);
+        let mut entries = Partition::new(index, places, parts, align, wave)?;
+        if !entries.fill(index, 0..wave, &beside)? {
+            return Ok(false);
+        }
+        let ranges = entries.ranges().to_vec();
+        // With counts there is one wave, so these are all entries of a range. Otherwise an estimate is
+        // enough.
+        let len = |range: usize| match notes {
+            Notes::Counted { .. } => entries.len_of(range),
+            _ => entries.expected(range, wave),
+        };
+        let lens: Vec<usize> = (0..ranges.len()).map(len).collect();
+        let sizes = lens.iter().copied().zip(ranges.iter().map(|own| own.len()));
+        let (pieces, words) = self.pieces(sizes, wave);
+        let mut space = Scratch::<u32>::new(words)?;
+        // The old values of a range are copied just before it is written, if one thread writes it.
+        let mut by_range = vec![true; ranges.len()];
+        for two in pieces.windows(2).filter(|two| two[0].range == two[1].range) {
+            by_range[two[0].range] = false;
+        }
+        let before = by_range.iter().zip(&ranges).filter(|(by_range, _)| !**by_range);
+        before.for_each(|(_, own)| self.copy_base(own));
+        let writers = self.writers();
+        for start in (0..index.len()).step_by(wave) {
+            let own = start..(start + wave).min(index.len());
+            let (first, last) = (start == 0, own.end == index.len());
+            if !first && !entries.fill(index, own, &beside)? {
+                return Ok(false);
+            }
+            self.each_piece(&pieces, &mut space, |piece, run, space| {
+                let own = &ranges[piece.range];
+                if first {
+                    notes.clear(space);
+                    if by_range[piece.range] {
+                        self.copy_base(own);
+                    }
+                }
+                self.staged(&run, own, |stage| {
+                    entries.each_segment(piece.range, |segment, next| {
+                        let listed = P::listed(segment, next, self.is_flat());
+                        let task = Task { run, own, first: 0, listed, stage };
+                        // SAFETY: as for `Slice::write`. The places of a segment lie inside of its
+                        // range, and numbers are those of entries or were checked by the caller.
+                        unsafe { (writers.write)(self, &task, space) };
+                    });
+                    if last {
+                        self.end((run, stage), own, writers, space);
+                    }
+                });
+            });
+        }
+        Ok(true)
+    }
+
+    /// Copies the old values of a range of places, if there is a base. They are still in a cache
+    /// when they are used.
+    pub(super) fn copy_base(&self, own: &Range<usize>) {
+        let RowScatter { dst, base: Some(base), axis, .. } = self.call else { return };
+        let part = ResolvedSlice { start: own.start, step: 1, len: own.len() };
+        let (to, from) = (dst.layout().slice(axis, part), base.layout().slice(axis, part));
+        let by = |layout: &Layout| own.start as isize * layout.strides()[axis];
+        // SAFETY: the range lies inside of the axis of both views, which have one shape.
+        let (to, from) =
+            unsafe { (dst.part(by(dst.layout()), &to), base.part(by(base.layout()), &from)) };
+        copy_to(to, from);
+    }
+}
+
+/// Returns how many of the entries are partitioned at a time, with rows of `row` bytes. What is
+/// partitioned should stay in the last-level cache, unless the destination is too large for it: then
+/// each place should be written at one time.
+fn wave(entries: usize, places: usize, row: usize, notes: Notes) -> usize {
+    // The list of overflows of counts is made for all entries.
+    let counts = matches!(notes, Notes::Counted { .. });
+    let whole = counts || places.saturating_mul(row) > caches().last / 2;
+    let near = (WAVE.get() / (row + size_of::<Item<u64>>())).max(IN_WAVE * threads::num_threads());
+    // All waves are equally long.
+    let waves = if whole { 1 } else { entries.div_ceil(near) };
+    entries.div_ceil(waves.max(1)).max(1)
+}
+
+/// The fewest entries of a thread in a wave. With fewer, threads would wait for each other more often
+/// than they would work. The items of a thread stay in its second-level cache.
+const IN_WAVE: usize = 16 << 10;
