@@ -166,7 +166,7 @@ pub(crate) enum Unfit {
 
 /// Returns a tensor over the memory of an array. The tensor keeps the array alive.
 pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> {
-    let Memory { ptr, len, layout, dtype, writable } = Memory::of(array)?;
+    let Memory { ptr, len, layout, dtype, writable } = Memory::of(array, Strides::Same)?;
     let owner = array.as_any().clone().unbind();
     // SAFETY: the memory is that of the array. `owner` keeps the array alive. `from_foreign` permits
     // that another thread writes to the array while an operation runs; the result is then
@@ -184,9 +184,19 @@ pub(crate) fn share(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> 
 // of sizes that were just stored stalls, and there would be three of them.
 #[inline(always)]
 pub(crate) unsafe fn lend(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor, Unfit> {
-    let Memory { ptr, len, layout, dtype, writable } = Memory::of(array)?;
+    let Memory { ptr, len, layout, dtype, writable } = Memory::of(array, Strides::Any)?;
     // SAFETY: as in `share`; the caller keeps the array alive.
     Ok(unsafe { Tensor::lend(ptr, len, layout, dtype, writable) })
+}
+
+/// Which strides the layout of an array has. The strides of axes of size 1 don't matter for the
+/// elements, but `Tensor.strides` shows them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Strides {
+    /// Those of the array.
+    Same,
+    /// Any with the same elements. A contiguous array takes less time then.
+    Any,
 }
 
 /// The elements of an array.
@@ -202,7 +212,7 @@ struct Memory {
 
 impl Memory {
     #[inline(always)]
-    fn of(array: &Bound<'_, PyUntypedArray>) -> Result<Self, Unfit> {
+    fn of(array: &Bound<'_, PyUntypedArray>, strides: Strides) -> Result<Self, Unfit> {
         let py = array.py();
         // SAFETY: the type `PyUntypedArray` guarantees an array object, which has this C struct.
         // NumPy never leaves its descriptor null.
@@ -216,8 +226,8 @@ impl Memory {
             return Err(Unfit::ByteOrder);
         }
         let (shape, size) = (array.shape(), dtype.size());
-        let (layout, low, len) = match fields.flags & npyffi::NPY_ARRAY_C_CONTIGUOUS != 0 {
-            // The strides of axes of size 1 may have any value, and are not read.
+        let dense = fields.flags & npyffi::NPY_ARRAY_C_CONTIGUOUS != 0;
+        let (layout, low, len) = match dense && strides == Strides::Any {
             true => {
                 let layout = Layout::contiguous("numpy", shape, size);
                 let layout = layout.map_err(|_| Unfit::Extent)?;

@@ -1,5 +1,6 @@
 //! Folds of contiguous elements, with the same lanes and the same order as other folds.
 
+use std::hint::black_box;
 use std::marker::PhantomData;
 
 use super::blocks::tree;
@@ -89,6 +90,11 @@ macro_rules! tree {
     }};
 }
 
+/// The lanes of lines of at least this length go through memory. Otherwise the compiler makes 32
+/// scalars of the lanes of a maximum, and does not vectorize its loop. (The maximum over the last axis
+/// of 1000 x 1000 `f64` takes 66 us instead of 298, of `f32` half of the time.)
+const LONG: usize = 128;
+
 /// Folds one line.
 ///
 /// # Safety
@@ -107,8 +113,11 @@ unsafe fn line<F: Folding>(from: *const u8, len: usize) -> F::Acc {
                 *lane = if k < len { value } else { F::NOTHING };
             }
             tree!(F, lanes, 4, 2, 1)
-        } else {
+        } else if len < LONG {
             let mut lanes = lanes_of::<F>(from, len);
+            tree!(F, lanes, 16, 8, 4, 2, 1)
+        } else {
+            let mut lanes = black_box(lanes_of::<F>(from, len));
             tree!(F, lanes, 16, 8, 4, 2, 1)
         }
     }
