@@ -184,6 +184,17 @@ fn all_below(places: &[u32], size: usize) -> bool {
     places.iter().fold(0, |signs, &place| signs | place | last.wrapping_sub(place)) < SIGN
 }
 
+/// The number of pairs that are compared to find out whether places are repeated.
+const SAMPLED: usize = 64;
+
+/// Returns whether many of `len` places are those of the entry before, as far as a sample tells.
+#[inline]
+pub(super) fn repeats<T: PartialEq>(len: usize, place: impl Fn(usize) -> T) -> bool {
+    let pairs = (1..len).step_by((len / SAMPLED).max(1));
+    let sampled = pairs.len();
+    4 * pairs.filter(|&k| place(k - 1) == place(k)).count() > sampled
+}
+
 /// Contiguous index values. Another thread may change foreign values, so each is loaded once: the
 /// value that is checked is the value that is used.
 #[derive(Clone, Copy)]
@@ -200,6 +211,36 @@ impl<'a> Values<'a> {
 
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns whether many of the values are equal to the one before, as in a sorted index, as far as
+    /// the first of them tell. Samples of the whole block would not be in a cache yet. (4M values into
+    /// 400k by a sorted index: 7 ms instead of 10.)
+    pub(super) fn repeat(&self) -> bool {
+        repeats(self.len.min(SAMPLED + 1), |k| self.get(k))
+    }
+
+    /// Calls `visit` with the number of each value and the place that it names on an axis of `size`.
+    /// Returns false at the first value that is out of range.
+    #[inline(always)]
+    pub(super) fn each(&self, size: usize, mut visit: impl FnMut(usize, usize)) -> bool {
+        for k in 0..self.len {
+            let mut at = self.get(k);
+            if !is_inside(at, size) {
+                at = from_front(at, size);
+                if !is_inside(at, size) {
+                    return false;
+                }
+            }
+            visit(k, at as usize);
+        }
+        true
+    }
+
+    /// Returns a value, or the last one if there are fewer, for a prefetch. There must be one.
+    #[inline(always)]
+    pub(super) fn ahead(&self, k: usize) -> i64 {
+        self.get(k.min(self.len.wrapping_sub(1)))
     }
 
     /// Returns a value. It is loaded once, so the caller may check it and then use it.

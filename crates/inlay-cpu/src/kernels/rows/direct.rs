@@ -9,11 +9,13 @@ use std::ops::Range;
 use inlay_core::{Combine, Reduce};
 
 use super::grouped::LINE;
-use super::values::{assign_scanned, assign_values, join_values};
-use super::write::{Counted, Everything, Named, Note, assign, divide, join, words_of_counts};
+use super::values::{assign_scanned, assign_values, join_scanned_values, join_values};
+use super::write::{
+    Counted, Everything, NEAR, Named, Note, assign, divide, join, join_scanned, words_of_counts,
+};
 use super::{RowScatter, SHORT_ROW};
 use crate::arch::caches::caches;
-use crate::kernels::listing::Values;
+use crate::kernels::listing::{Values, repeats};
 use crate::kernels::partition::Item;
 use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch, prefetch_far, rows_ahead};
 use crate::memory::Plain;
@@ -28,9 +30,6 @@ pub(super) const AHEAD: usize = 16;
 /// Of rows with a larger stride than this, only the first element is prefetched, because each
 /// element would take a cache line.
 const LINE_STEP: isize = LINE as isize;
-
-/// The number of pairs of entries that are compared to find out whether places are repeated.
-const SAMPLED: usize = 64;
 
 /// A scatter and how its rows are split.
 pub(super) struct Direct<'a> {
@@ -105,17 +104,11 @@ impl Listed<'_> {
     /// far as a sample tells.
     pub(super) fn repeats(self) -> bool {
         match self {
-            Listed::InOrder(places) => repeats(places, |place| *place),
-            Listed::Numbered(items, _) => repeats(items, |item| item.place),
+            Listed::InOrder(places) => repeats(places.len(), |k| places[k]),
+            Listed::Numbered(items, _) => repeats(items.len(), |k| items[k].place),
             Listed::Words(_) | Listed::LongWords(_) => false,
         }
     }
-}
-
-fn repeats<T>(items: &[T], place: impl Fn(&T) -> u32) -> bool {
-    let pairs = items.windows(2).step_by((items.len() / SAMPLED).max(1));
-    let sampled = pairs.len();
-    4 * pairs.filter(|two| place(&two[0]) == place(&two[1])).count() > sampled
 }
 
 /// What is beside the place of a partitioned entry.
@@ -153,6 +146,8 @@ pub(super) struct Task<'t> {
 pub(super) struct Writers {
     /// The function that writes the entries of a task.
     pub(super) write: Write,
+    /// The function that reads and checks index values of the whole axis itself, if there is one.
+    pub(super) at_once: Option<JoinScanned>,
     /// The same for all slabs but the first, if they can use the notes of the first slab.
     pub(super) again: Option<Write>,
     /// The function that is called after the last task of a range.
@@ -160,6 +155,7 @@ pub(super) struct Writers {
 }
 
 pub(super) type Write = unsafe fn(&Direct<'_>, &Task<'_>, &mut [u32]);
+pub(super) type JoinScanned = unsafe fn(&Direct<'_>, &Task<'_>, Values<'_>, &mut [u32]) -> bool;
 pub(super) type AssignScanned = unsafe fn(&Direct<'_>, &Task<'_>, Values<'_>) -> Option<[usize; 2]>;
 
 impl<'a> Direct<'a> {
@@ -243,7 +239,7 @@ impl<'a> Direct<'a> {
                 true => dispatch_width!(size, W => assign_values::<W>),
                 false => dispatch_width!(size, W => assign::<W>),
             };
-            return Writers { write, again: None, end: None };
+            return Writers { write, at_once: None, again: None, end: None };
         };
         let notes = Notes::of(self.call.combine);
         assert_eq!(dst.dtype(), updates.dtype(), "numbers of one dtype");
@@ -254,20 +250,27 @@ impl<'a> Direct<'a> {
                 // With `include_self`, all slabs have the same counts, and a value never replaces
                 // the old one. So only the first slab counts.
                 let counted = notes == Notes::Counted { include_self: true };
-                let again = counted.then(|| write_of::<T, R, Everything>(values));
-                let write = write_of::<T, R, Counted>(values);
-                Writers { write, again, end: Some(divide::<T, R>) }
+                let again = counted.then(|| self.joins::<T, R, Everything>().write);
+                Writers { again, end: Some(divide::<T, R>), ..self.joins::<T, R, Counted>() }
             } else if notes == Notes::Named {
-                Writers { write: write_of::<T, R, Named>(values), again: None, end: None }
+                self.joins::<T, R, Named>()
             } else {
-                Writers { write: write_of::<T, R, Everything>(values), again: None, end: None }
+                self.joins::<T, R, Everything>()
             }
         })
     }
-}
 
-fn write_of<T: Copy, R: Reducer<T>, N: Note>(values: bool) -> Write {
-    if values { join_values::<T, R, N> } else { join::<T, R, N> }
+    /// Returns the functions that reduce entries into their places.
+    fn joins<T: Copy, R: Reducer<T>, N: Note>(&self) -> Writers {
+        let (write, at_once): (Write, Option<JoinScanned>) = match self.of_values() {
+            true => (join_values::<T, R, N>, Some(join_scanned_values::<T, R, N>)),
+            false if self.row_len == NEAR && !self.with_gaps() => {
+                (join::<T, R, N>, Some(join_scanned::<T, R, N>))
+            }
+            false => (join::<T, R, N>, None),
+        };
+        Writers { write, at_once, again: None, end: None }
+    }
 }
 
 impl Direct<'_> {
@@ -325,6 +328,32 @@ impl Direct<'_> {
         }
     }
 
+    /// [`each`] for entries whose index values are read and checked here. Returns false at the first
+    /// value that is out of range.
+    ///
+    /// # Safety
+    /// As for [`each`]; the range is the whole axis, and `values` are the entries of the task.
+    #[inline(always)]
+    pub(super) unsafe fn each_scanned(
+        &self,
+        task: &Task<'_>,
+        values: Values<'_>,
+        mut visit: impl FnMut(usize, *mut u8, *const u8),
+    ) -> bool {
+        let places = self.places();
+        let [to_step, _, from_step] = self.steps;
+        // SAFETY: the caller's promise.
+        let (to, from) = unsafe { self.origins(task) };
+        let to_place = |place: i64| to.wrapping_offset((place as isize).wrapping_mul(to_step));
+        let far = self.is_far();
+        values.each(places, |k, place| {
+            if far {
+                prefetch(to_place(values.ahead(k + AHEAD)), 1);
+            }
+            visit(place, to_place(place as i64), from.wrapping_offset(k as isize * from_step));
+        })
+    }
+
     /// [`each`] for entries in index order.
     ///
     /// # Safety
@@ -339,10 +368,15 @@ impl Direct<'_> {
         // SAFETY: the caller's promise.
         let (to_place, from_entry) = unsafe { self.addresses(task) };
         let prefetches = self.prefetches(task);
+        // If places are repeated, as in a sorted index, they are in a cache. (200k rows of 64 `f32`
+        // into 20k by a sorted index: 2.7 ms instead of 3.1.)
+        let ahead = !task.listed.repeats();
         let last = places.len().saturating_sub(1);
         for (k, &place) in places.iter().enumerate() {
-            let next = (k + prefetches.ahead).min(last);
-            prefetches.in_order(to_place(places[next]), from_entry(next));
+            if ahead {
+                let next = (k + prefetches.ahead).min(last);
+                prefetches.in_order(to_place(places[next]), from_entry(next));
+            }
             visit(place as usize, to_place(place), from_entry(k));
         }
     }

@@ -253,8 +253,8 @@ fn scatter(call: &RowScatter<'_>, index: Index<'_>) -> Result<()> {
     let direct = direct.map(|direct| (direct, direct.plan(&IndexReader::Raw(index.values))));
     // A fresh result is discarded if an entry turns out to be out of range, so the index can be
     // checked while it is used. The checked copy below then finds the entry for the error message.
-    if let (Some((direct, plan)), Some(_)) = (&direct, base)
-        && direct.reads_index_once(plan)
+    if let Some((direct, plan)) = &direct
+        && (base.is_some() && direct.reads_index_once(plan) || plan.checks_first())
         && direct.run(plan, &IndexReader::Raw(index.values))?
     {
         return Ok(());

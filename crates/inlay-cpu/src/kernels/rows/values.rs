@@ -141,6 +141,35 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
     }
 }
 
+/// Reduces each entry into its place, and reads and checks its index value at the same time. That
+/// overlaps the reads of the index with those of the places. (4M values into 400k: 5.7 ms instead of
+/// 7.5.) Returns false at the first value that is out of range.
+///
+/// # Safety
+/// As for [`join_values`]; the range is the whole axis, and `values` are the entries of the task.
+pub(super) unsafe fn join_scanned_values<T: Copy, R: Reducer<T>, N: Note>(
+    direct: &Direct<'_>,
+    task: &Task<'_>,
+    values: Values<'_>,
+    words: &mut [u32],
+) -> bool {
+    // SAFETY: the caller's promise; `each` checks the places.
+    unsafe {
+        let (to, from) = direct.origins(task);
+        let (to, from) = (to.cast::<T>(), from.cast::<T>());
+        let join = |k: usize, place: usize, words: &mut [u32]| {
+            join_one::<T, R, N>(to, place, from.add(k).read_unaligned(), words);
+        };
+        if N::NOTHING && direct.is_far() {
+            return values.each(direct.places(), |k, place| {
+                prefetch(to.wrapping_add(values.ahead(k + AHEAD) as usize).cast(), 1);
+                join(k, place, words);
+            });
+        }
+        values.each(direct.places(), |k, place| join(k, place, words))
+    }
+}
+
 /// Reduces a value into a place.
 ///
 /// # Safety

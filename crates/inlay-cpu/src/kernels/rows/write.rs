@@ -9,13 +9,14 @@ use inlay_core::Combine;
 use super::direct::{Direct, Listed, Task, each};
 use crate::arch::{self, Loop, Simd};
 use crate::kernels::copy::move_run;
+use crate::kernels::listing::Values;
 use crate::kernels::reducer::{Reducer, prefetch_far};
 
 /// The number of elements that are reduced at a time in contiguous rows of this length. In longer
 /// rows twice as many are reduced at a time. The number is a constant, so that the compiler
 /// vectorizes the loop. (500k rows of 8 `f32` into 50k: 0.9 ms instead of 1.9. With 8 at a time,
 /// the compiler would not vectorize `amax` in longer rows.)
-const NEAR: usize = 8;
+pub(super) const NEAR: usize = 8;
 
 /// Contiguous rows whose length is a multiple of this many bytes are copied in chunks of this size.
 const CHUNK: usize = 32;
@@ -231,6 +232,47 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
         each!(direct, task, |place, to, from| {
             join_near::<T, R, { 2 * NEAR }>(to, from, len, N::takes_part(words, place));
         });
+    }
+}
+
+/// Reduces contiguous rows of [`NEAR`] elements into their places, and reads and checks their index
+/// values at the same time. Returns false at the first value that is out of range.
+///
+/// # Safety
+/// As for [`join`]; the range is the whole axis, and `values` are the entries of the task.
+pub(super) unsafe fn join_scanned<T: Copy, R: Reducer<T>, N: Note>(
+    direct: &Direct<'_>,
+    task: &Task<'_>,
+    values: Values<'_>,
+    words: &mut [u32],
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        arch::dispatch(JoinScanned::<T, R, N> { direct, task, values, words, types: PhantomData })
+    }
+}
+
+/// [`join_scanned`] as a loop that is compiled per level.
+struct JoinScanned<'a, T, R, N> {
+    direct: &'a Direct<'a>,
+    task: &'a Task<'a>,
+    values: Values<'a>,
+    words: &'a mut [u32],
+    types: PhantomData<(T, R, N)>,
+}
+
+impl<T: Copy, R: Reducer<T>, N: Note> Loop for JoinScanned<'_, T, R, N> {
+    type Output = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) -> bool {
+        let JoinScanned { direct, task, values, words, .. } = self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            direct.each_scanned(task, values, |place, to, from| {
+                join_near::<T, R, NEAR>(to, from, NEAR, N::takes_part(words, place));
+            })
+        }
     }
 }
 

@@ -21,10 +21,10 @@ impl Direct<'_> {
         let notes = Notes::of(self.call.combine);
         let words = notes.words(self.places(), index.len());
         let mut space = Space::<u32>::new(words.saturating_mul(parts))?;
-        // The index is read once for all slabs.
-        let many = self.slabs() > 1;
-        let mut places = Scratch::<u32>::new(if many { index.len() } else { 0 })?;
-        if many && !self.read_all(index, &mut places) {
+        // The index is read once for all slabs. In place, all of it is checked before the first write.
+        let before = self.slabs() > 1 || self.call.base.is_none();
+        let mut places = Scratch::<u32>::new(if before { index.len() } else { 0 })?;
+        if before && !self.read_all(index, &mut places) {
             return Ok(false);
         }
         let item = |(&place, &row): (&u32, &i64)| Item { place, beside: row as u32 };
@@ -52,7 +52,7 @@ impl Direct<'_> {
                 }
                 let writers = Writers { write: again.unwrap_or(writers.write), ..writers };
                 self.rows.runs(self.slab(slab), |run| {
-                    if many {
+                    if before {
                         let task = Task { run, own: &own, first: 0, listed, stage: None };
                         // SAFETY: as for `Slice::write`; `read_all` has checked the places.
                         unsafe { (writers.write)(self, &task, space) };

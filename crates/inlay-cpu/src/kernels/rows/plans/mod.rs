@@ -33,6 +33,13 @@ pub(super) enum Plan {
     Partitioned { parts: usize },
 }
 
+impl Plan {
+    /// Returns whether the whole index is read and checked before anything is written in place.
+    pub(super) fn checks_first(&self) -> bool {
+        matches!(self, Plan::InOrder { .. })
+    }
+}
+
 /// What was found while entries were written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {

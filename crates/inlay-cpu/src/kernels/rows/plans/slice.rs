@@ -47,6 +47,7 @@ impl<'s> Slice<'s> {
         let mut values = [const { MaybeUninit::uninit() }; BLOCK];
         let (at_once, selected) = (direct.assigns_at_once(), direct.call.selected);
         let (whole, last) = (own.len() == direct.places(), direct.last(own));
+        let joins = writers.at_once.filter(|_| whole && selected.is_none());
         let mut numbered: Vec<Item<u32>> = vec![];
         for block in blocks(self.entries.clone()) {
             if let Some(assign) = at_once {
@@ -60,8 +61,17 @@ impl<'s> Slice<'s> {
                     None => return Found::Outside,
                 }
             }
-            let places = &mut self.places[..block.len()];
             let values = index.values(block.clone(), &mut values);
+            if let Some(join) = joins.filter(|_| !values.repeat()) {
+                let listed = Listed::InOrder(&[]);
+                let task = Task { run, own, first: block.start, listed, stage: None };
+                // SAFETY: as below; the function checks each place.
+                match unsafe { join(direct, &task, values, space) } {
+                    true => continue,
+                    false => return Found::Outside,
+                }
+            }
+            let places = &mut self.places[..block.len()];
             if !read_places(values, direct.places(), places) {
                 return Found::Outside;
             }
