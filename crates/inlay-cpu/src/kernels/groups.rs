@@ -198,11 +198,21 @@ impl Groups {
         });
         let (order, noted) = (groups.order.shared(), &noted[..]);
         threads::split(places, slices * size_of::<u32>(), |own| {
-            for place in own {
-                let last = noted.iter().skip(place).step_by(places).fold(0, |a, &b| a.max(b));
-                let last = (last as usize).checked_sub(1).map_or(0, |entry| number(entry) + 1);
-                // SAFETY: no other thread has this place.
-                unsafe { order.set(place, last) };
+            // The notes of a slice are read in the order of memory, which the compiler vectorizes. (64
+            // slices of 10k places: 0.2 ms of processor time, 0.85 ms place by place.)
+            let mut last = [0; BLOCK];
+            for block in blocks(own) {
+                let last = &mut last[..block.len()];
+                last.fill(0);
+                for slice in noted.chunks_exact(places) {
+                    let noted = &slice[block.clone()];
+                    last.iter_mut().zip(noted).for_each(|(last, &noted)| *last = noted.max(*last));
+                }
+                for (place, &last) in block.zip(&*last) {
+                    let last = (last as usize).checked_sub(1).map_or(0, |entry| number(entry) + 1);
+                    // SAFETY: no other thread has this place.
+                    unsafe { order.set(place, last) };
+                }
             }
         });
         Ok(inside.into_inner().then_some(groups))

@@ -50,8 +50,9 @@ pub(super) fn read_places(values: Values<'_>, size: usize, to: &mut [u32]) -> bo
     inside
 }
 
-/// The number of entries by which an index is judged sorted.
-const SORTED_SAMPLES: usize = 256;
+/// The number of entries by which an index is judged sorted. Each is a cache miss of the calling
+/// thread.
+const SORTED_SAMPLES: usize = 64;
 
 /// The number of slices whose starts are worth a thread.
 const IN_SLICES: usize = 16;
