@@ -24,12 +24,14 @@ from benchmarks import record
 from benchmarks.contender import ROOT
 
 THREADS = (1, 2, 4, 16, 64)
+MANY = (16, 64)  # the numbers of threads that have targets
 CORES = (8, 32, 128)
 ROUNDS = 5
 BANDWIDTH = 300e9  # bytes per second that the modelled machine moves at most
 PICTURE = ROOT / "docs/cores.png"
 HEADING = ("workload", *(f"ms, {n}" for n in THREADS), "64 / 1", "longest, 16", "longest, 64")
-HEADING += ("bytes / entry", *(f"x, {n} cores" for n in CORES))
+HEADING += ("in turn: 16 / 1", "64 / 1", "longest, 16", "longest, 64", "bytes / entry")
+HEADING += tuple(f"x, {n} cores" for n in CORES)
 
 
 @dataclass
@@ -49,17 +51,22 @@ class Measured:
     name: str
     total: dict[int, float]  # seconds
     longest: dict[int, float]  # seconds
+    in_turn: dict[int, float]  # seconds, of all parts by one thread
+    in_turn_longest: dict[int, float]  # seconds
     memory: float  # bytes beside the result and the index, per index entry
     speedup: dict[int, float]  # by the number of cores of the modelled machine
 
     def cells(self) -> list[str]:
         """The cells of a table."""
-        balance = [self.longest[n] * n / self.total[n] for n in (16, 64)]
+        balance = [self.longest[n] * n / self.total[n] for n in MANY]
+        even = [self.in_turn_longest[n] * n / self.in_turn[n] for n in MANY]
         return [
             self.name,
             *(f"{self.total[n] * 1e3:.1f}" for n in THREADS),
             f"{self.total[64] / self.total[1]:.2f}",
             *(f"{one:.2f}" for one in balance),
+            *(f"{self.in_turn[n] / self.in_turn[1]:.2f}" for n in MANY),
+            *(f"{one:.2f}" for one in even),
             f"{self.memory:.1f}" if self.memory >= 0 else "-",
             *(f"{self.speedup[n]:.1f}" for n in CORES),
         ]
@@ -177,21 +184,22 @@ def measure(case: Case, bandwidth: float) -> Measured:
     ends: dict[int, float] = {}
     memory = -1.0
 
-    def modelled(threads: int) -> tuple[float, float]:
+    def modelled(threads: int, in_turn: bool) -> tuple[float, float]:
         """The processor time of all threads, and the time until the last of them is done."""
         inlay.set_num_threads(threads)
         case.call()
         totals, last = [], []
         for _ in range(ROUNDS):
             began, own = time.process_time_ns(), time.thread_time_ns()
-            phases = _recorded(case.call)
+            phases = _recorded(case.call, in_turn)
             totals.append((time.process_time_ns() - began) / 1e9)
             alone = (time.thread_time_ns() - own - sum(caller for caller, _ in phases)) / 1e9
             last.append(longest(phases, max(alone, 0), threads))
         return statistics.median(totals), statistics.median(last)
 
     for threads in THREADS:
-        total[threads], ends[threads] = modelled(threads)
+        total[threads], ends[threads] = modelled(threads, in_turn=False)
+    alone = {threads: modelled(threads, in_turn=True) for threads in (1, *MANY)}
     if case.entries:
         # What the call has used beside its result is kept for the next call.
         inlay.set_num_threads(64)
@@ -202,11 +210,12 @@ def measure(case: Case, bandwidth: float) -> Measured:
         del result
     speedup = {}
     for cores in CORES:
-        _, last = modelled(cores)
+        _, last = modelled(cores, in_turn=True)
         slowest = max(last, case.moved / min(cores * bandwidth, BANDWIDTH))
-        speedup[cores] = ends[1] / slowest
+        speedup[cores] = alone[1][1] / slowest
     inlay.set_num_threads(1)
-    return Measured(case.name, total, ends, memory, speedup)
+    in_turn, last_in_turn = ({n: pair[k] for n, pair in alone.items()} for k in (0, 1))
+    return Measured(case.name, total, ends, in_turn, last_in_turn, memory, speedup)
 
 
 def bandwidth_of_a_core() -> float:
@@ -227,23 +236,32 @@ def page(found: list[Measured], bandwidth: float) -> str:
         "",
         f"Measured on {date.today()} by `make bench ONLY=cores`. Times are processor times of all",
         "threads together, in ms, by the number of threads. *longest* is the time of the longest",
-        "thread, divided by an equal share of the work. The last columns are modelled speed-ups",
-        f"over one thread, with {bandwidth / 1e9:.0f} GB/s for each core and at most",
-        f"{BANDWIDTH / 1e9:.0f} GB/s. [benchmarks/README.md](../../README.md) says how.",
+        "thread, divided by an equal share of the work. *In turn*, one thread runs all parts:",
+        "threads neither interrupt each other nor share the memory bandwidth. The last columns",
+        f"are modelled speed-ups over one thread, with {bandwidth / 1e9:.0f} GB/s for each core",
+        f"and at most {BANDWIDTH / 1e9:.0f} GB/s. See [benchmarks/README.md](../../README.md).",
         "",
         "| " + " | ".join(HEADING) + " |",
         "|---|" + "---:|" * (len(HEADING) - 1),
     ]
     lines += ["| " + " | ".join(one.cells()) + " |" for one in found]
-    met = sum(one.total[64] <= 1.3 * one.total[1] for one in found)
-    even = sum(one.longest[64] * 64 <= 1.5 * one.total[64] for one in found)
     lines += [
         "",
-        f"With 64 threads, {met} of {len(found)} workloads take at most 1.3 times the processor",
-        f"time of one thread. In {even}, the longest thread takes at most 1.5 times its share.",
+        "Workloads that take at most 1.3 times the processor time of one thread, and workloads",
+        f"whose longest thread takes at most 1.5 times its share, of {len(found)}:",
         "",
+        "| threads | work | longest | work, in turn | longest, in turn |",
+        "|---:|---:|---:|---:|---:|",
     ]
-    return "\n".join(lines)
+    for n in MANY:
+        met = (
+            sum(one.total[n] <= 1.3 * one.total[1] for one in found),
+            sum(one.longest[n] * n <= 1.5 * one.total[n] for one in found),
+            sum(one.in_turn[n] <= 1.3 * one.in_turn[1] for one in found),
+            sum(one.in_turn_longest[n] * n <= 1.5 * one.in_turn[n] for one in found),
+        )
+        lines.append(f"| {n} | " + " | ".join(map(str, met)) + " |")
+    return "\n".join([*lines, ""])
 
 
 def draw(found: list[Measured], file: Path) -> None:
@@ -295,6 +313,6 @@ def main(scale: float) -> int:
     file.with_suffix(".md").write_text(page(found, bandwidth))
     if scale == 1:
         draw(found, PICTURE)
-    print("\n" + "\n".join(page(found, bandwidth).strip().splitlines()[-2:]))
+    print("\n" + "\n".join(page(found, bandwidth).strip().splitlines()[-7:]))
     print(f"\nwritten: {file.relative_to(ROOT)}, {file.with_suffix('.md').relative_to(ROOT)}")
     return 0

@@ -20,7 +20,6 @@ import numpy as np
 from benchmarks import record
 from benchmarks.contender import ROOT
 
-SIDES = (1000, 4000)
 ROUNDS = 7
 BUDGET = 1.0  # seconds per case; slow cases get fewer rounds, but at least three
 NUMPY, CONTIGUOUS = 1.5, 2.0  # the targets: at most so many times as long
@@ -67,6 +66,8 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "broadcast": broadcast,
     "misaligned": misaligned,
 }
+# The sides of the matrices, and their layouts. The largest ones have 10^8 elements.
+SIDES = {1000: tuple(LAYOUTS), 4000: tuple(LAYOUTS), 10_000: ("transposed",)}
 
 
 @dataclass
@@ -302,13 +303,14 @@ def compared(one: Operation, own: dict, own_plain: dict, mixed: Arrays, plain: A
     return alternate([*calls, lambda: one.numpy(mixed)])
 
 
-def measure(side: int, only: str = "") -> Iterator[Measured]:
-    """Measure all operations on all layouts of one size."""
+def measure(side: int, layouts: tuple[str, ...], only: str = "") -> Iterator[Measured]:
+    """Measure all operations on some layouts of one size."""
     import inlay
 
     plain = inputs(side)
     own_plain = {name: inlay.to_tensor(x) for name, x in plain.items()}
-    for layout, arrange in LAYOUTS.items():
+    for layout in layouts:
+        arrange = LAYOUTS[layout]
         arranged = {name: arrange(x) if x.ndim > 1 else x for name, x in plain.items()}
         # The memory of a tensor is aligned, so a misaligned array is copied.
         view = inlay.to_tensor if layout == "misaligned" else inlay.from_dlpack
@@ -353,8 +355,8 @@ def main(scale: float, only: str = "") -> int:
     widths = [24, 20, 6, 9] + [max(len(cell), 8) for cell in HEADING[4:]]
     print("  ".join(cell.ljust(width) for cell, width in zip(HEADING, widths, strict=True)))
     found = []
-    for side in SIDES:
-        for one in measure(max(int(side * scale**0.5), 8), only):
+    for side, layouts in SIDES.items():
+        for one in measure(max(int(side * scale**0.5), 8), layouts, only):
             found.append(one)
             cells = list(zip(one.cells(), widths, strict=True))
             texts = [cell.ljust(width) for cell, width in cells[:4]]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import inlay
+from inlay._inlay import _recorded
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -338,6 +339,15 @@ def test_parts_of_a_call_are_measured() -> None:
         inlay.set_num_threads(before)
     assert len(found.cells()) == len(cores.HEADING)
     assert all(0 < found.longest[n] <= 2 * found.total[n] for n in cores.THREADS)
+    assert all(0 < found.in_turn_longest[n] <= 2 * found.in_turn[n] for n in (1, *cores.MANY))
+    # The parts are the same, whoever runs them, and no other thread runs one in turn.
+    inlay.set_num_threads(3)
+    try:
+        by_threads, in_turn = (_recorded(lambda: x + x, how) for how in (False, True))
+    finally:
+        inlay.set_num_threads(before)
+    assert [len(parts) for _, parts in by_threads] == [len(parts) for _, parts in in_turn]
+    assert all(sum(parts) <= caller for caller, parts in in_turn)
 
 
 def test_strided_inputs_have_the_values_of_contiguous_ones() -> None:
@@ -351,7 +361,7 @@ def test_strided_inputs_have_the_values_of_contiguous_ones() -> None:
 
 def test_every_operation_on_strided_inputs_agrees_with_numpy() -> None:
     # `measure` compares each result with NumPy's.
-    found = list(strides.measure(40))
+    found = list(strides.measure(40, tuple(strides.LAYOUTS)))
     assert {one.layout for one in found} == set(strides.LAYOUTS)
     assert {one.operation for one in found} == {one.name for one in strides.operations()}
     assert all(len(one.cells()) == len(strides.HEADING) for one in found)

@@ -70,8 +70,8 @@ fn _use_openmp(path: &str) -> bool {
 /// operations. The first number is the processor time of the calling thread, the list has that of
 /// each part, in ns.
 #[pyfunction]
-fn _recorded(call: &Bound<'_, PyAny>) -> PyResult<Vec<(u64, Vec<u64>)>> {
-    let (result, phases) = inlay::recorded(|| call.call0());
+fn _recorded(call: &Bound<'_, PyAny>, in_turn: bool) -> PyResult<Vec<(u64, Vec<u64>)>> {
+    let (result, phases) = inlay::recorded(in_turn, || call.call0());
     result?;
     Ok(phases.into_iter().map(|phase| (phase.caller, phase.parts)).collect())
 }

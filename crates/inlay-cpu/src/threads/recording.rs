@@ -1,7 +1,9 @@
 //! Measures the parts into which calls are split, for benchmarks.
 //!
 //! From the processor time of each part one can tell how the work grows with the number of threads,
-//! and how long it would take on more cores than the machine has.
+//! and how long it would take on more cores than the machine has. If there are more threads than
+//! cores, threads interrupt each other. So parts can also be run in turn by the calling thread, as they
+//! would run on a core of their own.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,6 +11,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// Whether parts are measured.
 static ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether the calling thread runs all parts that are measured.
+static IN_TURN: AtomicBool = AtomicBool::new(false);
 static PHASES: Mutex<Vec<Phase>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -22,18 +27,21 @@ pub struct Phase {
     /// The processor time of the thread that has made the call, in ns. It includes the parts that
     /// this thread has worked on.
     pub caller: u64,
-    /// The processor time of each part, in ns, in the order in which the parts end.
+    /// The processor time of each part, in ns, in the order in which the parts end. In turn, that is
+    /// the order of the parts.
     pub parts: Vec<u64>,
 }
 
 /// Calls a function, and returns the phases of its calls beside its result. If other threads make
-/// calls at the same time, their phases are included.
+/// calls at the same time, their phases are included. Calls are split into the same parts as always,
+/// but with `in_turn` the calling thread runs all of them.
 ///
 /// ```
-/// let (sum, phases) = inlay_cpu::threads::recorded(|| 1 + 1);
+/// let (sum, phases) = inlay_cpu::threads::recorded(false, || 1 + 1);
 /// assert_eq!((sum, phases.len()), (2, 0));
 /// ```
-pub fn recorded<R>(call: impl FnOnce() -> R) -> (R, Vec<Phase>) {
+pub fn recorded<R>(in_turn: bool, call: impl FnOnce() -> R) -> (R, Vec<Phase>) {
+    IN_TURN.store(in_turn, Relaxed);
     ON.store(true, Relaxed);
     let result = call();
     ON.store(false, Relaxed);
@@ -51,6 +59,8 @@ pub(super) fn record(
     work: &(dyn Fn(usize) + Sync),
     run: fn(usize, &(dyn Fn(usize) + Sync)),
 ) {
+    let in_turn = |parts: usize, work: &(dyn Fn(usize) + Sync)| (0..parts).for_each(work);
+    let run = if IN_TURN.load(Relaxed) { in_turn } else { run };
     if INSIDE.get() {
         return run(parts, work);
     }
