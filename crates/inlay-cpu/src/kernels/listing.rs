@@ -432,6 +432,24 @@ impl IndexReader<'_> {
         Some(slices)
     }
 
+    /// Returns where the entries of a sorted index end that name `place` on an axis of `size` and are
+    /// the first ones of `entries`. It is searched in steps that double, because it is often near.
+    pub(super) fn end_of(&self, entries: Range<usize>, place: usize, size: usize) -> usize {
+        let same = |entry: usize| self.position(entry, size) == place as i64;
+        let Range { start: mut low, end: mut high } = entries;
+        let mut step = 1;
+        while low < high && same(low + (step - 1).min(high - low - 1)) {
+            low += step.min(high - low);
+            step *= 2;
+        }
+        high = high.min(low + step - 1);
+        while low < high {
+            let middle = low.midpoint(high);
+            if same(middle) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
     /// Returns the value of an entry, counted from the front. It is not checked.
     fn position(&self, entry: usize, size: usize) -> i64 {
         let mut space = [MaybeUninit::uninit()];

@@ -164,7 +164,8 @@ impl<P: Plain> Partition<P> {
         }
     }
 
-    fn chunks(&self) -> usize {
+    /// Returns the number of chunks.
+    pub(super) fn chunks(&self) -> usize {
         self.len.div_ceil(self.chunk)
     }
 
@@ -195,15 +196,16 @@ impl<P: Plain> Partition<P> {
         unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), end - start) }
     }
 
-    /// Calls `visit` with the items of a range, in index order: a segment, and the one after it,
-    /// which may be prefetched.
+    /// Calls `visit` with the items of a range in some chunks, in index order: a segment, and the one
+    /// after it, which may be prefetched.
     pub(super) fn each_segment<'s>(
         &'s self,
         range: usize,
+        chunks: Range<usize>,
         mut visit: impl FnMut(&'s [Item<P>], &'s [Item<P>]),
     ) {
-        let mut next = self.segment(range, 0);
-        for chunk in 1..=self.chunks() {
+        let mut next = self.segment(range, chunks.start);
+        for chunk in chunks.start + 1..=chunks.end {
             let segment = std::mem::replace(&mut next, self.segment(range, chunk));
             prefetch(next.as_ptr().cast(), size_of_val(next).min(AHEAD));
             if !segment.is_empty() {
@@ -214,7 +216,9 @@ impl<P: Plain> Partition<P> {
 
     /// Calls `visit` with each item of a range, in index order.
     pub(super) fn each(&self, range: usize, mut visit: impl FnMut(Item<P>)) {
-        self.each_segment(range, |segment, _| segment.iter().for_each(|item| visit(*item)));
+        self.each_segment(range, 0..self.chunks(), |segment, _| {
+            segment.iter().for_each(|item| visit(*item))
+        });
     }
 
     /// Returns the number of entries.

@@ -20,6 +20,9 @@ pub(super) trait Reducer<T: Copy> {
     const IN_PLACE: bool;
     /// Whether [`Reducer::finish`] needs the number of values that were joined.
     const COUNTS: bool = false;
+    /// Whether partial results of consecutive values can be merged, in order, with the bits of the
+    /// loop over all values: [`Reducer::merge`] is associative. Only if it is `IN_PLACE`.
+    const EXACT: bool = false;
     fn widen(value: T) -> Self::Acc;
     fn join(acc: Self::Acc, value: Self::Acc) -> Self::Acc;
     fn finish(acc: Self::Acc, count: usize) -> T;
@@ -54,10 +57,11 @@ pub(super) struct Amin;
 
 /// Implements the reductions whose result is the narrowed accumulator: all but the mean.
 macro_rules! reducer {
-    ($($name:ident of $bound:ident, $join:ident, $in_place:expr $(, $merge:ident)?;)*) => { $(
+    ($($name:ident of $bound:ident, $join:ident, $in_place:expr, $exact:expr $(, $merge:ident)?;)*) => { $(
         impl<T: $bound> Reducer<T> for $name {
             type Acc = T::Acc;
             const IN_PLACE: bool = $in_place;
+            const EXACT: bool = $exact;
             fn widen(value: T) -> T::Acc { value.widen() }
             fn join(acc: T::Acc, value: T::Acc) -> T::Acc { T::$join(acc, value) }
             fn finish(acc: T::Acc, _count: usize) -> T { T::narrow(acc) }
@@ -79,12 +83,14 @@ macro_rules! reducer {
         }
     )* };
 }
-// A maximum or minimum is one of the numbers, so a number can always store a partial result.
+// A maximum or minimum is one of the numbers, so a number can always store a partial result. It is the
+// last NaN, or else the first of the largest or smallest numbers, so it is exact. Integers wrap, so
+// their sums and products are exact, too, as `or` and `and` are. Those of floats are rounded.
 reducer!(
-    Sum of Number, acc_add, T::ACC_IS_SELF;
-    Mul of Number, acc_mul, T::ACC_IS_SELF;
-    Amax of Ordered, acc_max, true, merge_max;
-    Amin of Ordered, acc_min, true, merge_min;
+    Sum of Number, acc_add, T::ACC_IS_SELF, T::ACC_IS_SELF && !T::DTYPE.is_differentiable();
+    Mul of Number, acc_mul, T::ACC_IS_SELF, T::ACC_IS_SELF && !T::DTYPE.is_differentiable();
+    Amax of Ordered, acc_max, true, true, merge_max;
+    Amin of Ordered, acc_min, true, true, merge_min;
 );
 
 impl<T: Number> Reducer<T> for Mean {
@@ -148,6 +154,11 @@ pub(super) use dispatch_reduce;
 /// Returns [`Reducer::IN_PLACE`] of a reduction.
 pub(super) fn is_in_place(reduce: Reduce, dtype: DType) -> bool {
     dispatch_reduce!(reduce, dtype, (T, R) => <R as Reducer<T>>::IN_PLACE)
+}
+
+/// Returns [`Reducer::EXACT`] of a reduction.
+pub(super) fn is_exact(reduce: Reduce, dtype: DType) -> bool {
+    dispatch_reduce!(reduce, dtype, (T, R) => <R as Reducer<T>>::EXACT)
 }
 
 /// The rows that [`reduce_run`] reads. Rows are equally spaced, and so are the elements of a row.
@@ -403,5 +414,62 @@ pub(super) unsafe fn each<T: Copy>(
                 visit(k, from.offset(k as isize * stride).cast::<T>().read_unaligned());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+
+    use super::*;
+    use crate::Bool8;
+
+    /// Compares merges of three numbers in both orders, bit by bit, and merges of a value with those
+    /// of its partial result.
+    fn check<T: Copy, R: Reducer<T>, const N: usize>(numbers: &[[u8; N]]) {
+        assert!(R::EXACT && size_of::<T>() == N);
+        // SAFETY: both types have the same size, and any bytes are a number.
+        let number = |bytes: &[u8; N]| unsafe { std::mem::transmute_copy::<[u8; N], T>(bytes) };
+        // SAFETY: as above.
+        let bytes = |number: T| unsafe { std::mem::transmute_copy::<T, [u8; N]>(&number) };
+        let merge = |a: &[u8; N], b: &[u8; N]| bytes(R::merge(number(a), number(b)));
+        for a in numbers {
+            for b in numbers {
+                let alone = |value: &[u8; N]| bytes(R::alone(number(value)));
+                assert_eq!(merge(a, &alone(b)), merge(a, b), "{a:?} {b:?}");
+                assert_eq!(alone(&merge(a, b)), merge(a, b), "{a:?} {b:?}");
+                for c in numbers {
+                    assert_eq!(merge(&merge(a, b), c), merge(a, &merge(b, c)), "{a:?} {b:?} {c:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn exact_reductions_are_associative() {
+        let halves = |infinity: u16| {
+            let finite = [0, 1, infinity - 1, infinity, infinity + 1, infinity + 2, 0x7fff, 0x3c00];
+            finite.map(|bits| [bits.to_ne_bytes(), (bits | 0x8000).to_ne_bytes()]).concat()
+        };
+        let words = [0, 1, 0x3f80_0000, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fff_ffffu32];
+        let words = words.map(|bits| [bits.to_ne_bytes(), (bits | 1 << 31).to_ne_bytes()]).concat();
+        let long = [0, 1, 0x3ff0 << 48, 0x7ff0 << 48, 0x7ff0 << 48 | 1, 0x7ff8 << 48, !(1 << 63)];
+        let long = long.map(|bits: u64| [bits, bits | 1 << 63].map(u64::to_ne_bytes)).concat();
+        let bytes: Vec<[u8; 1]> = [0, 1, 2, 127, 128, 254, 255].map(|byte| [byte]).to_vec();
+        check::<f16, Amax, 2>(&halves(0x7c00));
+        check::<f16, Amin, 2>(&halves(0x7c00));
+        check::<bf16, Amax, 2>(&halves(0x7f80));
+        check::<bf16, Amin, 2>(&halves(0x7f80));
+        check::<f32, Amax, 4>(&words);
+        check::<f32, Amin, 4>(&words);
+        check::<f64, Amax, 8>(&long);
+        check::<f64, Amin, 8>(&long);
+        check::<u32, Sum, 4>(&words);
+        check::<u32, Mul, 4>(&words);
+        check::<i32, Amin, 4>(&words);
+        check::<i8, Amax, 1>(&bytes);
+        check::<u8, Mul, 1>(&bytes);
+        check::<Bool8, Sum, 1>(&bytes);
+        check::<Bool8, Mul, 1>(&bytes);
     }
 }

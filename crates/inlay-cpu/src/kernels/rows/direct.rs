@@ -11,13 +11,16 @@ use inlay_core::{Combine, Reduce};
 use super::grouped::LINE;
 use super::values::{assign_scanned, assign_values, join_scanned_values, join_values};
 use super::write::{
-    Counted, Everything, NEAR, Named, Note, assign, divide, join, join_scanned, words_of_counts,
+    Counted, Everything, NEAR, Named, Note, assign, divide, join, join_scanned, merge,
+    words_of_counts,
 };
 use super::{RowScatter, SHORT_ROW};
 use crate::arch::caches::caches;
 use crate::kernels::listing::{Values, repeats};
 use crate::kernels::partition::Item;
-use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch, prefetch_far, rows_ahead};
+use crate::kernels::reducer::{
+    Reducer, dispatch_reduce, is_exact, prefetch, prefetch_far, rows_ahead,
+};
 use crate::memory::Plain;
 use crate::number::dispatch_width;
 use crate::walk::{Run, Walk};
@@ -157,6 +160,8 @@ pub(super) struct Writers {
 pub(super) type Write = unsafe fn(&Direct<'_>, &Task<'_>, &mut [u32]);
 pub(super) type JoinScanned = unsafe fn(&Direct<'_>, &Task<'_>, Values<'_>, &mut [u32]) -> bool;
 pub(super) type AssignScanned = unsafe fn(&Direct<'_>, &Task<'_>, Values<'_>) -> Option<[usize; 2]>;
+/// The type of [`merge`].
+pub(super) type Merge = unsafe fn((*mut u8, *const u8), (usize, usize), &[u32], &mut [u32]);
 
 impl<'a> Direct<'a> {
     pub(super) fn new(call: &RowScatter<'a>) -> Self {
@@ -256,6 +261,29 @@ impl<'a> Direct<'a> {
                 self.joins::<T, R, Named>()
             } else {
                 self.joins::<T, R, Everything>()
+            }
+        })
+    }
+
+    /// Returns whether the call is a reduction whose partial results can be merged.
+    pub(super) fn is_exact(&self) -> bool {
+        match self.call.combine {
+            Combine::Reduce { reduce, .. } => is_exact(reduce, self.call.dst.dtype()),
+            Combine::Assign => false,
+        }
+    }
+
+    /// Returns the functions that reduce entries into partial results, with notes of the places that
+    /// were named, and the function that merges these. Panics unless [`Direct::is_exact`].
+    pub(super) fn exact_writers(&self) -> (Writers, Merge) {
+        let Combine::Reduce { reduce, .. } = self.call.combine else {
+            unreachable!("assignments have no partial results")
+        };
+        dispatch_reduce!(reduce, self.call.dst.dtype(), (T, R) => {
+            if <R as Reducer<T>>::EXACT {
+                (self.joins::<T, R, Named>(), merge::<T, R> as Merge)
+            } else {
+                unreachable!("only exact reductions have partial results")
             }
         })
     }

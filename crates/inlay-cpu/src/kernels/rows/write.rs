@@ -433,6 +433,92 @@ unsafe fn join_near<T: Copy, R: Reducer<T>, const K: usize>(
     }
 }
 
+/// Merges partial results, which are contiguous rows of `len` elements each, with as many places.
+/// `noted` has a bit for each place that has a partial result. `named` has a bit for each place whose
+/// value takes part, which is set for the others with a partial result; all take part if it is empty.
+///
+/// # Safety
+/// The places can be written, and the partial results can be read. They don't overlap, and no other
+/// thread has the places. There is a bit for each place.
+pub(super) unsafe fn merge<T: Copy, R: Reducer<T>>(
+    rows: (*mut u8, *const u8),
+    sizes: (usize, usize),
+    noted: &[u32],
+    named: &mut [u32],
+) {
+    // SAFETY: the caller's promise.
+    unsafe { arch::dispatch(MergeRows::<T, R> { rows, sizes, noted, named, types: PhantomData }) }
+}
+
+/// [`merge`] as a loop that is compiled per level.
+struct MergeRows<'a, T, R> {
+    rows: (*mut u8, *const u8),
+    sizes: (usize, usize),
+    noted: &'a [u32],
+    named: &'a mut [u32],
+    types: PhantomData<(T, R)>,
+}
+
+impl<T: Copy, R: Reducer<T>> Loop for MergeRows<'_, T, R> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) {
+        let MergeRows { rows: (to, from), sizes: (places, len), noted, named, .. } = self;
+        let (to, from) = (to.cast::<T>(), from.cast::<T>());
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (word, first) in (0..places).step_by(u32::BITS as usize).enumerate() {
+                let count = (places - first).min(u32::BITS as usize);
+                let all = u32::MAX >> (u32::BITS as usize - count);
+                let noted = noted[word] & all;
+                let mut takes_part = u32::MAX;
+                if let Some(named) = named.get_mut(word) {
+                    takes_part = *named;
+                    *named |= noted;
+                }
+                // Most words name all of their places, whose rows are merged together.
+                if noted & takes_part == all {
+                    merge_run::<T, R>(to.add(first * len), from.add(first * len), count * len);
+                    continue;
+                }
+                let mut rest = noted;
+                while rest != 0 {
+                    let bit = rest.trailing_zeros();
+                    rest &= rest - 1;
+                    let at = (first + bit as usize) * len;
+                    if takes_part >> bit & 1 != 0 {
+                        merge_run::<T, R>(to.add(at), from.add(at), len);
+                    } else {
+                        std::ptr::copy_nonoverlapping(
+                            from.add(at).cast::<u8>(),
+                            to.add(at).cast::<u8>(),
+                            len * size_of::<T>(),
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Merges contiguous values.
+///
+/// # Safety
+/// As for [`merge`].
+#[inline(always)]
+unsafe fn merge_run<T: Copy, R: Reducer<T>>(to: *mut T, from: *const T, len: usize) {
+    // As in `join_near`, a masked store would be slow.
+    let out = arch::hidden(to.cast::<u8>()).cast::<T>();
+    for k in 0..len {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let merged = R::merge(to.add(k).read_unaligned(), from.add(k).read_unaligned());
+            out.add(k).write_unaligned(merged);
+        }
+    }
+}
+
 /// Divides the sums of a range by their counts.
 ///
 /// # Safety

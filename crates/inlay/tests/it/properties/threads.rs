@@ -65,7 +65,7 @@ fn indices(rng: &mut Rng, entries: usize, places: usize) -> Vec<(&'static str, V
 fn reductions() -> Vec<Scatter> {
     let mut all = vec![Scatter::overwrite()];
     for reduce in [Reduce::Sum, Reduce::Mul, Reduce::Mean, Reduce::Amax, Reduce::Amin] {
-        all.push(Scatter::reduce(reduce));
+        all.push(Scatter::reduce(reduce).include_self(true));
         all.push(Scatter::reduce(reduce).include_self(false));
     }
     all
@@ -192,5 +192,171 @@ fn an_entry_that_is_out_of_range_changes_nothing_on_any_number_of_threads() {
             assert!(x.scatter(&index, &updates, how).is_err(), "{kind}");
             assert!(bytes(&x) == before, "{how:?} with an index {kind} on {threads} threads");
         }
+    }
+}
+
+/// Bytes of numbers for which the order matters: NaN with different payloads, also signaling ones,
+/// both zeros and both infinities, and bools that are neither 0 nor 1, between other numbers.
+fn special(rng: &mut Rng, dtype: DType, count: usize) -> Vec<u8> {
+    let any = |rng: &mut Rng| rng.next().to_ne_bytes();
+    let float = |rng: &mut Rng| {
+        let value = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0][rng.below(6)];
+        match dtype {
+            DType::F32 => u64::from((value as f32).to_bits()),
+            DType::F64 => f64::to_bits(value),
+            // The upper half of an `f32` is a `bf16`.
+            DType::BF16 => u64::from((value as f32).to_bits() >> 16),
+            _ => [0, 0x8000, 0x7c00, 0xfc00, 0x3c00, 0xbc00][rng.below(6)],
+        }
+        .to_ne_bytes()
+    };
+    // One of 500 is a NaN, so that many places get one and many get none.
+    let nan = |rng: &mut Rng| {
+        let payload = rng.next();
+        match dtype {
+            DType::F32 => u64::from(f32::NAN.to_bits()) ^ payload & 0x803f_ffff,
+            DType::F64 => f64::NAN.to_bits() ^ payload & 0x8007_ffff_ffff_ffff,
+            DType::BF16 => 0x7f81 | payload & 0x807f,
+            _ => 0x7c01 | payload & 0x83ff,
+        }
+        .to_ne_bytes()
+    };
+    let size = dtype.size();
+    let mut bytes = vec![];
+    for _ in 0..count {
+        let element = match dtype.is_differentiable() {
+            true if rng.chance(500) => nan(rng),
+            true => float(rng),
+            // Many bools are 0.
+            false if dtype == DType::Bool && rng.chance(2) => [0; 8],
+            false => any(rng),
+        };
+        let low = if cfg!(target_endian = "big") { 8 - size } else { 0 };
+        bytes.extend_from_slice(&element[low..low + size]);
+    }
+    bytes
+}
+
+/// The reductions whose partial results are merged. The bits of a NaN that is a sum or a product depend
+/// on the order of the operands of an instruction, which is the compiler's choice.
+fn exact(dtype: DType) -> Vec<Scatter> {
+    let all = [Reduce::Amax, Reduce::Amin, Reduce::Sum, Reduce::Mul];
+    let all = &all[..if dtype.is_differentiable() { 2 } else { 4 }];
+    let both = |&reduce| [true, false].map(|own| Scatter::reduce(reduce).include_self(own));
+    all.iter().flat_map(both).collect()
+}
+
+/// Compares reductions whose partial results are merged, on numbers that show the order. The number
+/// of threads decides whether each has private places.
+#[test]
+fn partial_results_have_the_bits_of_the_loop() {
+    let _released = tuning::released();
+    let (_grain, _wave) = (GRAIN.set(1 << 10), WAVE.set(1 << 10));
+    let mut rng = Rng(83);
+    let dtypes = [
+        DType::Bool,
+        DType::U8,
+        DType::I16,
+        DType::I32,
+        DType::U64,
+        DType::F16,
+        DType::BF16,
+        DType::F32,
+        DType::F64,
+    ];
+    for (entries, places, width) in
+        [(9000, 1, 1), (9000, 300, 1), (9000, 40, 8), (9000, 100, 5), (40_000, 9000, 1)]
+    {
+        let mut calls: Vec<Named<'_>> = vec![];
+        let kinds = indices(&mut rng, entries, places);
+        for dtype in dtypes {
+            let shape = |rows: usize| if width == 1 { vec![rows] } else { vec![rows, width] };
+            let x = special(&mut rng, dtype, places * width);
+            let x = Tensor::from_bytes(&x, shape(places), dtype).unwrap();
+            let updates = special(&mut rng, dtype, entries * width);
+            let updates = Tensor::from_bytes(&updates, shape(entries), dtype).unwrap();
+            for ((kind, index), how) in
+                kinds.iter().flat_map(|k| exact(dtype).into_iter().map(move |h| (k, h)))
+            {
+                let index = Tensor::from_slice(index, &[entries]).unwrap();
+                let name = format!("{how:?} of {entries} x {width} {dtype} to {places}, {kind}");
+                let (x, from) = (x.clone(), updates.clone());
+                let call = move || {
+                    let x = x.copy().unwrap();
+                    x.scatter_(&index, &from, how).unwrap();
+                    x
+                };
+                calls.push((name, Box::new(call)));
+            }
+        }
+        check(&calls);
+    }
+}
+
+/// Compares a maximum of floats with a plain loop: the last NaN, or else the first of equal numbers.
+#[test]
+fn a_maximum_on_many_threads_is_the_loop() {
+    let _released = tuning::released();
+    let _grain = GRAIN.set(1 << 10);
+    let mut rng = Rng(89);
+    let (entries, places) = (20_000, 200);
+    let bits = |bytes: &[u8]| -> Vec<f32> {
+        bytes.as_chunks().0.iter().map(|&four| f32::from_ne_bytes(four)).collect()
+    };
+    let x = special(&mut rng, DType::F32, places);
+    let updates = special(&mut rng, DType::F32, entries);
+    let (numbers, old) = (bits(&updates), bits(&x));
+    for (kind, index) in indices(&mut rng, entries, places) {
+        let mut result = old.clone();
+        for (&at, &value) in index.iter().zip(&numbers) {
+            let place = &mut result[at.rem_euclid(places as i64) as usize];
+            if value.is_nan() || value > *place {
+                *place = value;
+            }
+        }
+        let result: Vec<u8> = result.into_iter().flat_map(f32::to_ne_bytes).collect();
+        let x = Tensor::from_bytes(&x, [places], DType::F32).unwrap();
+        let updates = Tensor::from_bytes(&updates, [entries], DType::F32).unwrap();
+        let index = Tensor::from_slice(&index, &[entries]).unwrap();
+        let how = Scatter::reduce(Reduce::Amax).include_self(true);
+        for threads in THREADS {
+            set_num_threads(threads);
+            let found = x.scatter(&index, &updates, how).unwrap();
+            assert!(bytes(&found) == result, "an index {kind} on {threads} threads");
+        }
+    }
+}
+
+/// Several waves of a partition, each of which splits the entries of a hot place.
+#[test]
+fn hot_places_are_split_in_every_wave() {
+    let _released = tuning::released();
+    let (_grain, _wave, _scanned) = (GRAIN.set(1 << 10), WAVE.set(1 << 10), SCANNED.set(1));
+    let mut rng = Rng(97);
+    let (entries, places) = (600_000, 100_000);
+    let mut calls: Vec<Named<'_>> = vec![];
+    for dtype in [DType::I32, DType::F32] {
+        let x = special(&mut rng, dtype, places);
+        let x = Tensor::from_bytes(&x, [places], dtype).unwrap();
+        let updates = special(&mut rng, dtype, entries);
+        let updates = Tensor::from_bytes(&updates, [entries], dtype).unwrap();
+        // Half of the entries name three places, one of which is not named by the first half.
+        let hot = (0..entries as i64).map(|k| match rng.below(6) {
+            at @ (0 | 1) => 7 + 900 * at as i64,
+            2 if k > entries as i64 / 2 => 99_999,
+            _ => rng.between(0, places as i64 - 1),
+        });
+        let index = Tensor::from_slice(&hot.collect::<Vec<i64>>(), &[entries]).unwrap();
+        for how in exact(dtype) {
+            let (x, index, updates) = (x.clone(), index.clone(), updates.clone());
+            let call = move || x.scatter(&index, &updates, how).unwrap();
+            calls.push((format!("{how:?} of {dtype}"), Box::new(call)));
+        }
+    }
+    set_num_threads(1);
+    let expected: Vec<Vec<u8>> = calls.iter().map(|(_, call)| bytes(&call())).collect();
+    set_num_threads(16);
+    for ((name, call), expected) in calls.iter().zip(&expected) {
+        assert!(bytes(&call()) == *expected, "{name}");
     }
 }

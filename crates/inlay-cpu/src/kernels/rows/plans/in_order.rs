@@ -59,7 +59,8 @@ impl Direct<'_> {
                         return self.end((run, None), &own, writers, space);
                     }
                     let mut room: Room = [const { MaybeUninit::uninit() }; BLOCK];
-                    let mut slice = Slice::new(self, index, 0..index.len(), &own, &mut room);
+                    let mut slice =
+                        Slice::new(self, index, 0..index.len(), (&own, None), &mut room);
                     if slice.write(run, writers, space) != Found::All {
                         inside.store(false, Relaxed);
                     }

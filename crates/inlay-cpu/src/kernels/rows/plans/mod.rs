@@ -1,11 +1,14 @@
 //! How threads share the entries of a scatter that is written directly.
 //!
 //! Results don't depend on the plan: the entries of a place are always combined in index order, and
-//! no two threads write the same elements.
+//! no two threads write the same elements. If a reduction is exact, several threads may reduce the
+//! entries of one place to partial results, which are merged in index order.
 
 mod in_order;
+mod partials;
 mod partitioned;
 mod pieces;
+mod private;
 mod scanned;
 mod slice;
 mod sliced;
@@ -25,6 +28,9 @@ pub(super) enum Plan {
     /// The index is sorted, as far as a sample tells. The threads share slices of it: the first entry
     /// of each and its place.
     Sliced { slices: Vec<(usize, usize)> },
+    /// There are few places, and the reduction is exact. Each thread reduces a slice of the entries
+    /// into private places.
+    Private { parts: usize },
     /// Each thread reads the whole index and writes the entries whose places it owns. It is used by
     /// few threads.
     Scanned { parts: usize },
@@ -36,7 +42,7 @@ pub(super) enum Plan {
 impl Plan {
     /// Returns whether the whole index is read and checked before anything is written in place.
     pub(super) fn checks_first(&self) -> bool {
-        matches!(self, Plan::InOrder { .. })
+        matches!(self, Plan::InOrder { .. } | Plan::Private { .. })
     }
 }
 
@@ -60,18 +66,21 @@ impl Direct<'_> {
             return Plan::InOrder { parts: parts.min(self.slabs()) };
         }
         let slices = (parts > 1).then(|| {
-            let apart = self.call.combine != Combine::Assign;
+            let apart = self.call.combine != Combine::Assign && !self.may_merge();
             index.slices(parts.div_ceil(self.slabs()), self.places(), apart)
         });
         match slices.flatten() {
             Some(slices) => Plan::Sliced { slices },
-            None => self.unsorted(parts),
+            None => self.unsorted(parts, index.len()),
         }
     }
 
     /// Returns how the entries of an index that is not sorted are shared among threads.
-    fn unsorted(&self, parts: usize) -> Plan {
+    fn unsorted(&self, parts: usize, entries: usize) -> Plan {
         let threads = parts.min(threads::num_threads());
+        if threads > 1 && self.has_private_places(entries, threads) {
+            return Plan::Private { parts: threads };
+        }
         match threads <= SCANNED.get() {
             true => Plan::Scanned { parts: threads.div_ceil(self.slabs()) },
             false => Plan::Partitioned { parts: parts.div_ceil(self.slabs()) },
@@ -87,7 +96,8 @@ impl Direct<'_> {
     /// Returns whether the user's index can be used without a private copy if the destination is
     /// fresh, because each value is read once.
     pub(super) fn reads_index_once(&self, plan: &Plan) -> bool {
-        matches!(plan, Plan::Partitioned { .. } | Plan::InOrder { .. }) || self.slabs() == 1
+        matches!(plan, Plan::Partitioned { .. } | Plan::InOrder { .. } | Plan::Private { .. })
+            || self.slabs() == 1
     }
 
     /// Writes all entries. Returns false if an entry is out of range; then some of the places were
@@ -97,8 +107,9 @@ impl Direct<'_> {
             Plan::InOrder { parts } => self.in_order(parts, index),
             Plan::Sliced { ref slices } => match self.sliced(slices, index)? {
                 Some(inside) => Ok(inside),
-                None => self.run(&self.unsorted(self.parts(index.len())), index),
+                None => self.run(&self.unsorted(self.parts(index.len()), index.len()), index),
             },
+            Plan::Private { parts } => self.private(parts, index),
             Plan::Scanned { parts } => self.scanned(parts, index),
             Plan::Partitioned { parts } if self.is_flat() => match self.call.dst.dtype().size() {
                 1 => self.partitioned(parts, index, |entry| {

@@ -6,7 +6,8 @@ use std::ops::Range;
 use inlay_core::{Layout, ResolvedSlice, Result};
 
 use super::super::RowScatter;
-use super::super::direct::{Beside, Direct, Notes, Task};
+use super::super::direct::{Beside, Direct, Notes, Task, Writers};
+use super::pieces::Cut;
 use crate::arch::caches::caches;
 use crate::kernels::copy::copy_to;
 use crate::kernels::listing::IndexReader;
@@ -46,8 +47,10 @@ impl Direct<'_> {
         };
         let lens: Vec<usize> = (0..ranges.len()).map(len).collect();
         let sizes = lens.iter().copied().zip(ranges.iter().map(|own| own.len()));
-        let (pieces, words) = self.pieces(sizes, wave);
+        let cut = if self.may_merge() { Cut::Chunks(entries.chunks()) } else { Cut::Columns };
+        let (pieces, words) = self.pieces(sizes, wave, cut);
         let mut space = Scratch::<u32>::new(words)?;
+        let partials = self.partials_of(&pieces, &ranges)?;
         // The old values of a range are copied just before it is written, if one thread writes it.
         let mut by_range = vec![true; ranges.len()];
         for two in pieces.windows(2).filter(|two| two[0].range == two[1].range) {
@@ -64,6 +67,21 @@ impl Direct<'_> {
             }
             self.each_piece(&pieces, &mut space, |piece, run, space| {
                 let own = &ranges[piece.range];
+                let chunks = threads::part_of(entries.chunks(), piece.part.1, piece.part.0);
+                let write = |writers: Writers, stage, space: &mut [u32]| {
+                    entries.each_segment(piece.range, chunks.clone(), |segment, next| {
+                        let listed = P::listed(segment, next, self.is_flat());
+                        let task = Task { run, own, first: 0, listed, stage };
+                        // SAFETY: as for `Slice::write`. The places of a segment lie inside of its
+                        // range, and numbers are those of entries or were checked by the caller.
+                        unsafe { (writers.write)(self, &task, space) };
+                    });
+                };
+                if let Some((partials, number)) = partials.as_ref().zip(piece.partial) {
+                    // SAFETY: each piece has a partial result of its own.
+                    let (stage, bits) = unsafe { partials.begin(number) };
+                    return write(partials.writers, Some(stage), bits);
+                }
                 if first {
                     notes.clear(space);
                     if by_range[piece.range] {
@@ -71,18 +89,15 @@ impl Direct<'_> {
                     }
                 }
                 self.staged(&run, own, |stage| {
-                    entries.each_segment(piece.range, |segment, next| {
-                        let listed = P::listed(segment, next, self.is_flat());
-                        let task = Task { run, own, first: 0, listed, stage };
-                        // SAFETY: as for `Slice::write`. The places of a segment lie inside of its
-                        // range, and numbers are those of entries or were checked by the caller.
-                        unsafe { (writers.write)(self, &task, space) };
-                    });
+                    write(writers, stage, space);
                     if last {
                         self.end((run, stage), own, writers, space);
                     }
                 });
             });
+            if let Some(partials) = &partials {
+                self.merge_pieces(partials, &pieces, &ranges, &mut space);
+            }
         }
         Ok(true)
     }

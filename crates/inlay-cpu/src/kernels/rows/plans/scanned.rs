@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use inlay_core::Result;
 
 use super::super::direct::{Beside, Direct, Listed, Notes, Task, Writers};
+use super::pieces::Cut;
 use crate::kernels::copy::copy_to;
 use crate::kernels::listing::{BLOCK, IndexReader, List};
 use crate::kernels::ranges::Ranges;
@@ -19,7 +20,7 @@ impl Direct<'_> {
         let ranges = Ranges::new(index, self.places(), parts, self.align(parts)).all;
         // Any range may have all entries, as far as the list of overflows of counts is concerned.
         let sizes = ranges.iter().map(|own| (index.len(), own.len()));
-        let (pieces, words) = self.pieces(sizes, usize::MAX);
+        let (pieces, words) = self.pieces(sizes, usize::MAX, Cut::Columns);
         let mut space = Scratch::<u32>::new(words)?;
         if let Some(base) = self.call.base {
             copy_to(self.call.dst, base);

@@ -19,6 +19,8 @@ pub(super) struct Slice<'s> {
     index: &'s IndexReader<'s>,
     entries: Range<usize>,
     own: &'s Range<usize>,
+    /// The address of the first place, if a copy of the places is written.
+    stage: Option<*mut u8>,
     /// The places of a block, relative to `own`.
     places: &'s mut [u32],
 }
@@ -28,7 +30,7 @@ impl<'s> Slice<'s> {
         direct: &'s Direct<'s>,
         index: &'s IndexReader<'s>,
         entries: Range<usize>,
-        own: &'s Range<usize>,
+        (own, stage): (&'s Range<usize>, Option<*mut u8>),
         room: &'s mut Room,
     ) -> Self {
         // Clearing all of it would take most of the time of a small call.
@@ -37,13 +39,13 @@ impl<'s> Slice<'s> {
         // SAFETY: all of these were just written.
         let places =
             unsafe { std::slice::from_raw_parts_mut(used.as_mut_ptr().cast(), used.len()) };
-        Slice { direct, index, entries, own, places }
+        Slice { direct, index, entries, own, stage, places }
     }
 
     /// Writes a run of all entries. It stops at an entry that is out of range, or that the slice
     /// does not own.
     pub(super) fn write(&mut self, run: Run<3>, writers: Writers, space: &mut [u32]) -> Found {
-        let Slice { direct, index, own, .. } = *self;
+        let Slice { direct, index, own, stage, .. } = *self;
         let mut values = [const { MaybeUninit::uninit() }; BLOCK];
         let (at_once, selected) = (direct.assigns_at_once(), direct.call.selected);
         let (whole, last) = (own.len() == direct.places(), direct.last(own));
@@ -53,7 +55,7 @@ impl<'s> Slice<'s> {
             if let Some(assign) = at_once {
                 let values = index.values(block.clone(), &mut values);
                 let listed = Listed::InOrder(&[]);
-                let task = Task { run, own, first: block.start, listed, stage: None };
+                let task = Task { run, own, first: block.start, listed, stage };
                 // SAFETY: as below; the function checks each place.
                 match unsafe { assign(direct, &task, values) } {
                     Some([low, high]) if whole || low >= own.start && high <= last => continue,
@@ -64,7 +66,7 @@ impl<'s> Slice<'s> {
             let values = index.values(block.clone(), &mut values);
             if let Some(join) = joins.filter(|_| !values.repeat()) {
                 let listed = Listed::InOrder(&[]);
-                let task = Task { run, own, first: block.start, listed, stage: None };
+                let task = Task { run, own, first: block.start, listed, stage };
                 // SAFETY: as below; the function checks each place.
                 match unsafe { join(direct, &task, values, space) } {
                     true => continue,
@@ -75,16 +77,17 @@ impl<'s> Slice<'s> {
             if !read_places(values, direct.places(), places) {
                 return Found::Outside;
             }
+            // Entries that name the first place of the next slice are left out.
+            let mut others = false;
             if !whole {
                 let [low, high] = bounds(places).map(|place| place as usize);
                 if low < own.start || high > last {
                     return Found::Elsewhere;
                 }
+                others = high >= own.end;
                 places.iter_mut().for_each(|place| *place -= own.start as u32);
             }
-            // Entries that name the first place of the next slice are left out.
             let outside = |place: u32| place as usize >= own.len();
-            let others = !whole && places.iter().any(|&at| outside(at));
             let (first, listed) = if selected.is_some() || others {
                 numbered.clear();
                 for (&place, entry) in places.iter().zip(block).filter(|(at, _)| !outside(**at)) {
@@ -96,13 +99,13 @@ impl<'s> Slice<'s> {
             } else {
                 (block.start, Listed::InOrder(&*places))
             };
-            let task = Task { run, own, first, listed, stage: None };
+            let task = Task { run, own, first, listed, stage };
             // SAFETY: `RowScatter::expect_sound` has checked the views. The walk keeps the run inside
             // of the rows. The places were checked and are a private copy, and blocks lie inside of
             // the entries. No other thread has the same places and elements, or the same words.
             unsafe { (writers.write)(direct, &task, space) };
         }
-        direct.end((run, None), own, writers, space);
+        direct.end((run, stage), own, writers, space);
         Found::All
     }
 }
