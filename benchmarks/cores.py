@@ -134,6 +134,7 @@ def cases(scale: float) -> Iterator[Case]:
 
                     yield Case(f"gradient of index_select, {what}", grad, 2 * moved)
                     x.stop_gradient = True
+    yield from exact(rng, scale)
     side = max(int(4000 * scale**0.5), 8)
     x, y = floats(side, side), floats(side, side)
     along = tensor(rng.integers(0, side, (side, side)))
@@ -159,6 +160,32 @@ def cases(scale: float) -> Iterator[Case]:
     yield Case(f"masked_select, {what}", lambda: inlay.masked_select(x, mask), 2 * whole)
     yield Case(f"masked_fill, {what}", lambda: inlay.masked_fill(x, mask, 0.0), 2 * whole)
     yield Case(f"x + y, {what}", lambda: x + y, 3 * whole)
+
+
+def exact(rng: np.random.Generator, scale: float) -> Iterator[Case]:
+    """Reductions whose partial results can be merged without a change of the bits."""
+    import inlay
+
+    tensor = inlay.to_tensor
+    for row, entries in ((1, int(10_000_000 * scale)), (64, int(1_000_000 * scale))):
+        shape = (entries, row) if row > 1 else (entries,)
+        integers = tensor(rng.integers(-1000, 1000, shape, np.int32))
+        floats = tensor(rng.standard_normal(shape, np.float32))
+        for places in (100, max(int(10_000 * scale), 10)):
+            for kind, values in indices(rng, entries, places):
+                if kind == "sorted":
+                    continue
+                index = tensor(values)
+                moved = 4 * row * (entries + 2 * places) + 8 * entries
+                what = f"{entries / 1e6:g}M rows of {row} into {places:,}, {kind}"
+                for name, updates in (("sum", integers), ("amax", floats)):
+                    x = updates[:places]
+
+                    def call(x=x, index=index, updates=updates, reduce=name) -> object:
+                        return inlay.scatter(x, index, updates, overwrite=False, reduce=reduce)
+
+                    dtype = "int32" if name == "sum" else "float32"
+                    yield Case(f"scatter {name} of {dtype}, {what}", call, moved, entries)
 
 
 def longest(phases: list[tuple[int, list[int]]], alone: float, threads: int) -> float:
