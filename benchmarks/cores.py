@@ -51,7 +51,7 @@ class Measured:
     name: str
     total: dict[int, float]  # seconds
     longest: dict[int, float]  # seconds
-    in_turn: dict[int, float]  # seconds, of all parts by one thread
+    in_turn: dict[int, float]  # seconds, of the caller and of all parts by one helper
     in_turn_longest: dict[int, float]  # seconds
     memory: float  # bytes beside the result and the index, per index entry
     speedup: dict[int, float]  # by the number of cores of the modelled machine
@@ -188,13 +188,13 @@ def exact(rng: np.random.Generator, scale: float) -> Iterator[Case]:
                     yield Case(f"scatter {name} of {dtype}, {what}", call, moved, entries)
 
 
-def longest(phases: list[tuple[int, list[int]]], alone: float, threads: int) -> float:
+def longest(phases: list[list[int]], alone: float, threads: int) -> float:
     """The time until the last thread is done, in seconds.
 
     In each phase, a thread takes the next part when it is free. Between phases one thread works.
     """
     took = alone
-    for _, parts in phases:
+    for parts in phases:
         free = [0] * threads
         for part in parts:
             heapq.heapreplace(free, free[0] + part)
@@ -211,22 +211,34 @@ def measure(case: Case, bandwidth: float) -> Measured:
     ends: dict[int, float] = {}
     memory = -1.0
 
-    def modelled(threads: int, in_turn: bool) -> tuple[float, float]:
+    def recorded(in_turn: bool) -> tuple[float, float, list[list[int]]]:
+        """The seconds of the process, those of the caller alone, and the parts of each phase."""
+        began = time.process_time_ns()
+        alone, phases = _recorded(case.call, in_turn)
+        return (time.process_time_ns() - began) / 1e9, alone / 1e9, phases
+
+    def by_threads(threads: int) -> tuple[float, float]:
         """The processor time of all threads, and the time until the last of them is done."""
         inlay.set_num_threads(threads)
         case.call()
-        totals, last = [], []
-        for _ in range(ROUNDS):
-            began, own = time.process_time_ns(), time.thread_time_ns()
-            phases = _recorded(case.call, in_turn)
-            totals.append((time.process_time_ns() - began) / 1e9)
-            alone = (time.thread_time_ns() - own - sum(caller for caller, _ in phases)) / 1e9
-            last.append(longest(phases, max(alone, 0), threads))
-        return statistics.median(totals), statistics.median(last)
+        rounds = [recorded(in_turn=False) for _ in range(ROUNDS)]
+        ends = [longest(phases, alone, threads) for _, alone, phases in rounds]
+        return statistics.median(total for total, *_ in rounds), statistics.median(ends)
+
+    def in_turn(threads: int) -> tuple[float, float]:
+        """The same of the parts that are run in turn: of each part, the median time."""
+        inlay.set_num_threads(threads)
+        case.call()
+        rounds = [recorded(in_turn=True) for _ in range(ROUNDS)]
+        alone = statistics.median(alone for _, alone, _ in rounds)
+        # Calls are split into the same parts, so the parts of a phase can be compared.
+        every = zip(*(phases for *_, phases in rounds), strict=True)
+        phases = [list(map(statistics.median, zip(*same, strict=True))) for same in every]
+        return alone + sum(map(sum, phases)) / 1e9, longest(phases, alone, threads)
 
     for threads in THREADS:
-        total[threads], ends[threads] = modelled(threads, in_turn=False)
-    alone = {threads: modelled(threads, in_turn=True) for threads in (1, *MANY)}
+        total[threads], ends[threads] = by_threads(threads)
+    turns = {threads: in_turn(threads) for threads in (1, *MANY)}
     if case.entries:
         # What the call has used beside its result is kept for the next call.
         inlay.set_num_threads(64)
@@ -237,12 +249,12 @@ def measure(case: Case, bandwidth: float) -> Measured:
         del result
     speedup = {}
     for cores in CORES:
-        _, last = modelled(cores, in_turn=True)
+        _, last = in_turn(cores)
         slowest = max(last, case.moved / min(cores * bandwidth, BANDWIDTH))
-        speedup[cores] = alone[1][1] / slowest
+        speedup[cores] = turns[1][1] / slowest
     inlay.set_num_threads(1)
-    in_turn, last_in_turn = ({n: pair[k] for n, pair in alone.items()} for k in (0, 1))
-    return Measured(case.name, total, ends, in_turn, last_in_turn, memory, speedup)
+    sums, lasts = ({n: pair[k] for n, pair in turns.items()} for k in (0, 1))
+    return Measured(case.name, total, ends, sums, lasts, memory, speedup)
 
 
 def bandwidth_of_a_core() -> float:
@@ -263,8 +275,8 @@ def page(found: list[Measured], bandwidth: float) -> str:
         "",
         f"Measured on {date.today()} by `make bench ONLY=cores`. Times are processor times of all",
         "threads together, in ms, by the number of threads. *longest* is the time of the longest",
-        "thread, divided by an equal share of the work. *In turn*, one thread runs all parts:",
-        "threads neither interrupt each other nor share the memory bandwidth. The last columns",
+        "thread, divided by an equal share of the work. *In turn*, one helper runs all parts, so",
+        "that they neither interrupt each other nor share the memory bandwidth. The last columns",
         f"are modelled speed-ups over one thread, with {bandwidth / 1e9:.0f} GB/s for each core",
         f"and at most {BANDWIDTH / 1e9:.0f} GB/s. See [benchmarks/README.md](../../README.md).",
         "",

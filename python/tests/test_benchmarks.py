@@ -322,7 +322,7 @@ def test_two_builds_are_timed_in_alternation() -> None:
 
 def test_the_longest_thread_takes_the_next_part_when_it_is_free() -> None:
     # Two threads: 5 and 3, then 2 after the 3; between the phases one thread works for 1 s.
-    phases = [(0, [5_000_000_000, 3_000_000_000, 2_000_000_000]), (0, [1_000_000_000])]
+    phases = [[5_000_000_000, 3_000_000_000, 2_000_000_000], [1_000_000_000]]
     assert cores.longest(phases, 1.0, 2) == 1 + 5 + 1
     assert cores.longest(phases, 1.0, 1) == 1 + 10 + 1
     assert cores.longest([], 0.5, 64) == 0.5
@@ -340,14 +340,14 @@ def test_parts_of_a_call_are_measured() -> None:
     assert len(found.cells()) == len(cores.HEADING)
     assert all(0 < found.longest[n] <= 2 * found.total[n] for n in cores.THREADS)
     assert all(0 < found.in_turn_longest[n] <= 2 * found.in_turn[n] for n in (1, *cores.MANY))
-    # The parts are the same, whoever runs them, and no other thread runs one in turn.
+    # The parts are the same, whoever runs them.
     inlay.set_num_threads(3)
     try:
         by_threads, in_turn = (_recorded(lambda: x + x, how) for how in (False, True))
     finally:
         inlay.set_num_threads(before)
-    assert [len(parts) for _, parts in by_threads] == [len(parts) for _, parts in in_turn]
-    assert all(sum(parts) <= caller for caller, parts in in_turn)
+    assert [len(parts) for parts in by_threads[1]] == [len(parts) for parts in in_turn[1]] == [12]
+    assert 0 < in_turn[0] < sum(in_turn[1][0])
 
 
 def test_strided_inputs_have_the_values_of_contiguous_ones() -> None:

@@ -66,14 +66,13 @@ fn _use_openmp(path: &str) -> bool {
     };
 }
 
-/// Calls a function, and returns how its work was split among threads: a pair for each phase of its
-/// operations. The first number is the processor time of the calling thread, the list has that of
-/// each part, in ns.
+/// Calls a function, and returns how its work was split among threads: the processor time of the
+/// calling thread between the phases, and for each phase the times of its parts, in ns.
 #[pyfunction]
-fn _recorded(call: &Bound<'_, PyAny>, in_turn: bool) -> PyResult<Vec<(u64, Vec<u64>)>> {
-    let (result, phases) = inlay::recorded(in_turn, || call.call0());
+fn _recorded(call: &Bound<'_, PyAny>, in_turn: bool) -> PyResult<(u64, Vec<Vec<u64>>)> {
+    let (result, recorded) = inlay::recorded(in_turn, || call.call0());
     result?;
-    Ok(phases.into_iter().map(|phase| (phase.caller, phase.parts)).collect())
+    Ok((recorded.alone, recorded.phases))
 }
 
 /// The statistics of the memory pool, as a dict.

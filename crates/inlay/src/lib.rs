@@ -120,7 +120,7 @@ pub use inlay_cpu::memory::{
 };
 #[cfg(unix)]
 pub use inlay_cpu::threads::use_openmp;
-pub use inlay_cpu::threads::{MAX_THREADS, Phase, num_threads, recorded, set_num_threads};
+pub use inlay_cpu::threads::{MAX_THREADS, Recorded, num_threads, recorded, set_num_threads};
 pub use inlay_cpu::{Element, environment_problems};
 #[cfg(feature = "gpu")]
 pub use inlay_gpu::{

@@ -21,7 +21,7 @@ use crate::tuning::GRAIN;
 
 #[cfg(unix)]
 pub use openmp::use_openmp;
-pub use recording::{Phase, recorded};
+pub use recording::{Recorded, recorded};
 
 /// The number of parts per thread. With several parts, a thread that is descheduled delays the call
 /// by one part only.
