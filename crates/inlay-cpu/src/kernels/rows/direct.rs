@@ -6,14 +6,12 @@
 
 use std::ops::Range;
 
-use inlay_core::{Combine, Reduce};
+use inlay_core::Combine;
 
 use super::grouped::LINE;
+use super::notes::{Counted, Everything, Named, Note, Notes};
 use super::values::{assign_scanned, assign_values, join_scanned_values, join_values};
-use super::write::{
-    Counted, Everything, NEAR, Named, Note, assign, divide, join, join_scanned, merge,
-    words_of_counts,
-};
+use super::write::{NEAR, assign, divide, join, join_scanned, merge};
 use super::{RowScatter, SHORT_ROW};
 use crate::arch::caches::caches;
 use crate::kernels::listing::{Values, repeats};
@@ -41,53 +39,6 @@ pub(super) struct Direct<'a> {
     pub(super) steps: [isize; 3],
     /// The number of elements of a row that are written together: a slab.
     row_len: usize,
-}
-
-/// The notes that are kept about the places of a range while they are written. They are needed
-/// because without `include_self` the first update replaces the old value, and because a mean needs
-/// the number of its values.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Notes {
-    Nothing,
-    /// A bit for each place, which is set once an entry has named it.
-    Named,
-    /// The number of values in the sum of each place: a `u8`, with a list of overflows.
-    Counted {
-        include_self: bool,
-    },
-}
-
-impl Notes {
-    pub(super) fn of(combine: Combine) -> Self {
-        match combine {
-            Combine::Reduce { reduce: Reduce::Mean, include_self } => {
-                Notes::Counted { include_self }
-            }
-            Combine::Reduce { include_self: false, .. } => Notes::Named,
-            _ => Notes::Nothing,
-        }
-    }
-
-    /// Returns how many words the notes of `places` take, if the index has `entries`.
-    pub(super) fn words(self, places: usize, entries: usize) -> usize {
-        match self {
-            Notes::Nothing => 0,
-            Notes::Named => places.div_ceil(u32::BITS as usize),
-            Notes::Counted { .. } => words_of_counts(places, entries),
-        }
-    }
-
-    /// Sets the words to their state before the first entry.
-    pub(super) fn clear(self, words: &mut [u32]) {
-        words.fill(match self {
-            Notes::Counted { include_self: true } => u32::from_ne_bytes([1; 4]),
-            _ => 0,
-        });
-        // The last word is the number of overflows.
-        if let (Notes::Counted { .. }, Some(last)) = (self, words.last_mut()) {
-            *last = 0;
-        }
-    }
 }
 
 /// Entries that are written together.

@@ -7,6 +7,7 @@
 mod direct;
 mod grouped;
 mod near;
+mod notes;
 mod plans;
 mod products;
 mod small;

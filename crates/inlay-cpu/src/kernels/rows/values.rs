@@ -4,7 +4,7 @@ use std::hint::{black_box, select_unpredictable};
 use std::mem::MaybeUninit;
 
 use super::direct::{AHEAD, Direct, Listed, Task};
-use super::write::Note;
+use super::notes::Note;
 use crate::kernels::listing::Values;
 use crate::kernels::partition::Item;
 use crate::kernels::positions::{from_front, is_inside};

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inlay_core::Result;
 
-use super::super::direct::{Direct, Listed, Notes, Task, Writers};
+use super::super::direct::{Direct, Listed, Task, Writers};
+use super::super::notes::Notes;
 use super::Found;
 use super::slice::{Room, Slice};
 use crate::kernels::copy::copy_to;

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use inlay_core::Result;
 
-use super::super::direct::{Direct, Merge, Notes, Writers};
+use super::super::direct::{Direct, Merge, Writers};
 use super::super::grouped::LINE;
+use super::super::notes::Notes;
 use super::pieces::Piece;
 use crate::kernels::positions::Shared;
 use crate::memory::Scratch;

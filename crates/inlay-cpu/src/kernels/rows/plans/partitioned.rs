@@ -6,7 +6,8 @@ use std::ops::Range;
 use inlay_core::{Layout, ResolvedSlice, Result};
 
 use super::super::RowScatter;
-use super::super::direct::{Beside, Direct, Notes, Task, Writers};
+use super::super::direct::{Beside, Direct, Task, Writers};
+use super::super::notes::Notes;
 use super::pieces::Cut;
 use crate::arch::caches::caches;
 use crate::kernels::copy::copy_to;

@@ -3,8 +3,9 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::super::direct::{Direct, Listed, Notes, Task, Writers};
+use super::super::direct::{Direct, Listed, Task, Writers};
 use super::super::grouped::LINE;
+use super::super::notes::Notes;
 use crate::kernels::positions::Shared;
 use crate::threads;
 use crate::walk::Run;

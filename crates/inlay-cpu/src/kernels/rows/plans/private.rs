@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inlay_core::Result;
 
-use super::super::direct::{Direct, Notes};
+use super::super::direct::Direct;
+use super::super::notes::Notes;
 use super::Found;
 use super::slice::{Room, Slice};
+use crate::kernels::groups::MERGED;
 use crate::kernels::listing::{BLOCK, IndexReader};
 use crate::threads;
 use crate::tuning::TILE;
@@ -54,7 +56,7 @@ impl Direct<'_> {
             return Ok(false);
         }
         let word = u32::BITS as usize;
-        let cost = (parts + 2).saturating_mul(word * self.row_bytes());
+        let cost = (MERGED * parts + 2).saturating_mul(word * self.row_bytes());
         threads::split(self.places().div_ceil(word), cost, |words| {
             let own = words.start * word..(words.end * word).min(self.places());
             self.copy_base(&own);

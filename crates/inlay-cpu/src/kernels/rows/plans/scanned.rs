@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inlay_core::Result;
 
-use super::super::direct::{Beside, Direct, Listed, Notes, Task, Writers};
+use super::super::direct::{Beside, Direct, Listed, Task, Writers};
+use super::super::notes::Notes;
 use super::pieces::Cut;
 use crate::kernels::copy::copy_to;
 use crate::kernels::listing::{BLOCK, IndexReader, List};

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use inlay_core::{Combine, Result};
 
-use super::super::direct::{Direct, Notes};
+use super::super::direct::Direct;
+use super::super::notes::Notes;
 use super::Found;
 use super::pieces::Cut;
 use super::slice::{Room, Slice};
