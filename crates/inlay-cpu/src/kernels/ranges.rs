@@ -131,8 +131,9 @@ impl Ranges {
     fn cut(&mut self, counts: &[u32], parts: usize, places: usize) {
         let Ranges { all, map, sampled, samples } = self;
         let (mut start, mut within, mut cell) = (0, 0, 0);
-        // The sampled entries before a cell, and how many shares of them are complete.
-        let (mut before, mut shares) = (0, 0);
+        // The sampled entries before a cell, and how many shares of them are complete. The next share is
+        // complete when `parts` times the entries are `due`, which spares a division for each cell.
+        let (mut before, mut shares, mut due) = (0, 0, *samples);
         let buckets = ((places - 1) >> map.shift) + 1;
         for (number, bucket) in map.buckets[..buckets].iter().enumerate() {
             for part in 0..=(bucket >> 16) as usize {
@@ -140,12 +141,12 @@ impl Ranges {
                 let count = counts[cell];
                 // A range ends where it is closest to its share. A cell with more than two shares
                 // begins a range and ends one. The cells after the last place of the axis are empty.
-                let middle = before + count.div_ceil(2) as usize;
-                let complete = (middle * parts / *samples).min(parts - 1);
-                if within > 0 && complete > shares && first < places {
+                let middle = (before + count.div_ceil(2) as usize) * parts;
+                if within > 0 && shares + 1 < parts && middle >= due && first < places {
                     all.push(start..first);
                     sampled.push(within);
-                    (start, within, shares) = (first, 0, complete);
+                    (start, within, shares) = (first, 0, (middle / *samples).min(parts - 1));
+                    due = (shares + 1) * *samples;
                 }
                 map.cells[cell] = all.len() as u16;
                 before += count as usize;

@@ -34,10 +34,11 @@ use packing::{PACKED, Packing};
 
 /// The fewest bytes of a row of a strip: results that are folded together because their elements are
 /// adjacent in memory. Each has [`LANES`] accumulators, and those of a strip are in the second-level
-/// cache. The longer the rows, the better the hardware prefetches them. (A loop of its own over axis 0
-/// of 4000 x 4000 `f32` on one thread: 2.0 ms in strips of 4000 results, 2.9 ms of 1024, 3.2 ms of 256;
-/// contiguous lines take 2.1 ms. Column by column, 4096 x 4096 take 96 ms.)
-const STRIP: usize = 2 << 10;
+/// cache. The longer the rows, the better the hardware prefetches them, so strips are only as short as
+/// the threads need. (A loop of its own over axis 0 of 4000 x 4000 `f32` on one thread: 2.0 ms in strips
+/// of 4000 results, 2.9 ms of 1024, 3.2 ms of 256; contiguous lines take 2.1 ms. Column by column, 4096 x
+/// 4096 take 96 ms.)
+const STRIP: usize = 512;
 
 /// The bytes of a strip that are on the stack. A scratch buffer takes a tenth of the time of a tiny
 /// fold.

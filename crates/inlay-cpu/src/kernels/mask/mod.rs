@@ -77,7 +77,8 @@ impl Bits {
         }
         let walk = walk();
         let (to, counts) = (Shared(words.as_mut_ptr()), Shared(before.as_mut_ptr()));
-        threads::split(before.len(), BLOCK, |blocks| {
+        // An element takes as long as two bytes of a copy.
+        threads::split(before.len(), 2 * BLOCK, |blocks| {
             for block in blocks {
                 let range = block * BLOCK..((block + 1) * BLOCK).min(len);
                 // SAFETY: each block has its own words and its own count, and one thread has the
