@@ -75,27 +75,43 @@ pub(crate) struct Listed {
     pub(crate) outside: bool,
 }
 
+/// Passes a value through a register in a way that the compiler does not see through.
+macro_rules! passed {
+    ($value:expr) => {{
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        {
+            let mut passed = $value;
+            // SAFETY: the assembly is a comment. It changes no register and no memory.
+            unsafe {
+                std::arch::asm!(
+                    "/* {0} */",
+                    inout(reg) passed,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            passed
+        }
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        $value
+    }};
+}
+
 /// Returns `pointer`. The compiler does not know that it is the same address, so it does not combine
 /// accesses through both.
 #[inline(always)]
 pub(crate) fn hidden<T>(pointer: *mut T) -> *mut T {
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[expect(
+        clippy::pointers_in_nomem_asm_block,
+        reason = "the pointer only passes through, nothing is accessed"
+    )]
     {
-        let mut hidden = pointer;
-        #[expect(
-            clippy::pointers_in_nomem_asm_block,
-            reason = "the pointer only passes through, nothing is accessed"
-        )]
-        // SAFETY: the assembly is a comment. It changes no register and no memory.
-        unsafe {
-            std::arch::asm!(
-                "/* {0} */",
-                inout(reg) hidden,
-                options(pure, nomem, nostack, preserves_flags)
-            );
-        }
-        hidden
+        passed!(pointer)
     }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    pointer
+}
+
+/// Returns `word`. The compiler does not know that it is the same number, so it does not turn a choice by
+/// a mask into a branch.
+#[inline(always)]
+pub(crate) fn hidden_word(word: u64) -> u64 {
+    passed!(word)
 }

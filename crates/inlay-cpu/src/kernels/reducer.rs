@@ -1,12 +1,12 @@
 //! The five reductions as types, so that a generic loop is compiled for each of them.
 
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, transmute_copy};
 
 use inlay_core::{DType, Reduce};
 
 use super::groups::Members;
-use crate::arch::{self, Loop, Simd};
+use crate::arch::{self, Loop, Simd, hidden_word};
 pub(super) use crate::arch::{prefetch_first as prefetch, prefetch_second as prefetch_far};
 use crate::memory::Plain;
 use crate::number::{Number, Ordered, unsigned};
@@ -46,6 +46,45 @@ pub(super) trait Reducer<T: Copy> {
     #[inline(always)]
     fn alone(value: T) -> T {
         Self::finish(Self::widen(value), 1)
+    }
+}
+
+/// Returns a value joined with the old one, or alone if the old one does not take part. It has no branch,
+/// because a branch would often be predicted wrong. (Sums of 10M values into 1M by a uniform index, without
+/// the old values: 18 ms instead of 28.)
+#[inline(always)]
+pub(super) fn merge_or_alone<T: Copy, R: Reducer<T>>(takes_part: bool, so_far: T, value: T) -> T {
+    let mask = hidden_word(u64::from(takes_part).wrapping_neg());
+    blend(mask, R::merge(so_far, value), R::alone(value))
+}
+
+/// Returns the first value if all bits of `mask` are set, and the second one if none is. x86 has no
+/// conditional moves of floats, so that the compiler would make a branch of a choice.
+#[inline(always)]
+pub(super) fn blend<T: Copy>(mask: u64, first: T, second: T) -> T {
+    macro_rules! bits {
+        ($U:ty) => {{
+            let mask = mask as i64 as $U;
+            // SAFETY: a `T` has as many bytes as this integer, and gets the bits of a `T`.
+            unsafe {
+                let [first, second] = [first, second].map(|it| transmute_copy::<T, $U>(&it));
+                transmute_copy(&(first & mask | second & !mask))
+            }
+        }};
+    }
+    match size_of::<T>() {
+        1 => bits!(u8),
+        2 => bits!(u16),
+        4 => bits!(u32),
+        8 => bits!(u64),
+        16 => bits!(u128),
+        _ => {
+            if mask == 0 {
+                second
+            } else {
+                first
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::{AHEAD, AxisIndex, AxisScatter, LANES, at, tile};
 use crate::Src;
 use crate::kernels::copy::copy_to;
 use crate::kernels::positions::Shared;
-use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch};
+use crate::kernels::reducer::{Reducer, dispatch_reduce, merge_or_alone, prefetch};
 use crate::memory::Scratch;
 use crate::number::dispatch_width;
 use crate::stream::LINE;
@@ -142,7 +142,7 @@ unsafe fn join_lanes<T: Copy, R: Reducer<T>>(
 ) -> bool {
     lanes.each(block, |_, _, to, from| {
         // SAFETY: as for assignments, and `scatter_elements` has checked the dtype.
-        unsafe { join::<T, R>(to, from, true) };
+        unsafe { join(to, from, R::merge) };
     })
 }
 
@@ -158,7 +158,7 @@ unsafe fn join_noted_lanes<T: Copy, R: Reducer<T>>(
     let good = lanes.each(block, |place, lane, to, from| {
         let note = &mut notes[place * block.run.len + lane];
         // SAFETY: as for assignments, and `scatter_elements` has checked the dtype.
-        unsafe { join::<T, R>(to, from, *note > 0) };
+        unsafe { join(to, from, |old, new| merge_or_alone::<T, R>(*note > 0, old, new)) };
         *note += 1;
     });
     if <R as Reducer<T>>::COUNTS {
@@ -167,19 +167,16 @@ unsafe fn join_noted_lanes<T: Copy, R: Reducer<T>>(
     good
 }
 
-/// Reduces a value into an element. If the old value does not take part, the element becomes the
-/// value alone.
+/// Replaces an element by what `merge` makes of it and a value.
 ///
 /// # Safety
 /// `to` can be read and written, and `from` can be read.
 #[inline(always)]
-unsafe fn join<T: Copy, R: Reducer<T>>(to: *mut u8, from: *const u8, takes_part: bool) {
+unsafe fn join<T: Copy>(to: *mut u8, from: *const u8, merge: impl Fn(T, T) -> T) {
     // SAFETY: the caller's promise.
     unsafe {
-        let value = from.cast::<T>().read_unaligned();
-        let to = to.cast::<T>();
-        let joined = R::merge(to.read_unaligned(), value);
-        to.write_unaligned(select_unpredictable(takes_part, joined, R::alone(value)));
+        let (to, value) = (to.cast::<T>(), from.cast::<T>().read_unaligned());
+        to.write_unaligned(merge(to.read_unaligned(), value));
     }
 }
 

@@ -380,8 +380,11 @@ impl Direct<'_> {
             if let Some(next) = next {
                 let (place, entry) = (to_place(next.place), from_entry(next.beside as usize));
                 if prefetches.short {
+                    // Updates with gaps miss every cache, so they are prefetched into the second level,
+                    // as in `long`. (2M rows of 8 `f32` into 10k, processor time of 64 threads: 20 ms;
+                    // 22 ms into the first level, 28 ms only 16 entries ahead, 37 ms 128 ahead.)
                     prefetch(place, 1);
-                    prefetch(entry, 1);
+                    prefetch_far(entry, 1);
                 } else {
                     prefetches.long(place, entry);
                 }
@@ -407,7 +410,7 @@ impl Direct<'_> {
         let (to_span, from_span) = (span(0), if with_gaps { span(2) } else { 0 });
         let short = to_span.max(from_span) <= LINE;
         let rows = rows_ahead(to_span);
-        let ahead = if with_gaps && !short { rows } else { AHEAD.min(rows) };
+        let ahead = if with_gaps { rows } else { AHEAD.min(rows) };
         Prefetches { ahead, short, to_span, from_span }
     }
 }

@@ -4,11 +4,11 @@ use std::hint::{black_box, select_unpredictable};
 use std::mem::MaybeUninit;
 
 use super::direct::{AHEAD, Direct, Listed, Task};
-use super::notes::Note;
+use super::notes::{Everything, Note};
 use crate::kernels::listing::Values;
 use crate::kernels::partition::Item;
 use crate::kernels::positions::{from_front, is_inside};
-use crate::kernels::reducer::{Reducer, prefetch};
+use crate::kernels::reducer::{Reducer, merge_or_alone, prefetch};
 use crate::memory::Plain;
 
 /// Assigns each entry of a block to its place. The last entry of a place wins. Entries whose places
@@ -107,6 +107,9 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
 ) {
     // SAFETY: the caller's promise; places lie inside of the range.
     unsafe {
+        if N::are_complete(words, task.own.len()) {
+            return join_values::<T, R, Everything>(direct, task, words);
+        }
         let (to, from) = direct.origins(task);
         let (to, from) = (to.cast::<T>(), from.cast::<T>());
         // Each loop has a closure of its own. The compiler would not inline one that several loops
@@ -155,6 +158,9 @@ pub(super) unsafe fn join_scanned_values<T: Copy, R: Reducer<T>, N: Note>(
 ) -> bool {
     // SAFETY: the caller's promise; `each` checks the places.
     unsafe {
+        if N::are_complete(words, task.own.len()) {
+            return join_scanned_values::<T, R, Everything>(direct, task, values, words);
+        }
         let (to, from) = direct.origins(task);
         let (to, from) = (to.cast::<T>(), from.cast::<T>());
         let join = |k: usize, place: usize, words: &mut [u32]| {
@@ -186,8 +192,11 @@ unsafe fn join_one<T: Copy, R: Reducer<T>, N: Note>(
     unsafe {
         let takes_part = N::takes_part(words, place);
         let to = to.add(place);
-        let joined = R::merge(to.read_unaligned(), value);
-        to.write_unaligned(select_unpredictable(takes_part, joined, R::alone(value)));
+        let so_far = to.read_unaligned();
+        to.write_unaligned(match N::NOTHING {
+            true => R::merge(so_far, value),
+            false => merge_or_alone::<T, R>(takes_part, so_far, value),
+        });
     }
 }
 
@@ -217,9 +226,11 @@ unsafe fn join_repeats<T: Copy, R: Reducer<T>, N: Note>(
                 }
                 to.add(at).write_unaligned(so_far);
             }
-            let takes_part = N::takes_part(words, place);
-            let joined = R::merge(to.add(place).read_unaligned(), value);
-            last = Some((place, select_unpredictable(takes_part, joined, R::alone(value))));
+            let joined = match N::takes_part(words, place) {
+                true => R::merge(to.add(place).read_unaligned(), value),
+                false => R::alone(value),
+            };
+            last = Some((place, joined));
         });
         if let Some((at, done)) = last {
             to.add(at).write_unaligned(done);

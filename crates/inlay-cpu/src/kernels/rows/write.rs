@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 use inlay_core::Combine;
 
 use super::direct::{Direct, Listed, Task, each};
-use super::notes::{Note, SPILLED, counts};
+use super::notes::{Everything, Note, SPILLED, counts};
 use crate::arch::{self, Loop, Simd};
 use crate::kernels::copy::move_run;
 use crate::kernels::listing::Values;
-use crate::kernels::reducer::{Reducer, prefetch_far};
+use crate::kernels::reducer::{Reducer, blend, merge_or_alone, prefetch_far};
 
 /// The number of elements that are reduced at a time in contiguous rows of this length. In longer
 /// rows twice as many are reduced at a time. The number is a constant, so that the compiler
@@ -64,15 +64,21 @@ pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
     let size = size_of::<T>() as isize;
     // SAFETY: the caller's promise.
     unsafe {
-        let one = |takes_part: bool, to: *mut u8, from: *const u8| {
-            let value = from.cast::<T>().read_unaligned();
-            let to = to.cast::<T>();
-            let joined = R::merge(to.read_unaligned(), value);
-            to.write_unaligned(select_unpredictable(takes_part, joined, R::alone(value)));
+        if N::are_complete(words, task.own.len()) {
+            return join::<T, R, Everything>(direct, task, words);
+        }
+        let value = |from: *const u8| from.cast::<T>().read_unaligned();
+        let merge = |to: *mut u8, from: *const u8| {
+            to.cast::<T>().write_unaligned(R::merge(value(to), value(from)));
         };
         if run.len == 1 {
             return each!(direct, task, |place, to, from| {
-                one(N::takes_part(words, place), to, from);
+                if N::NOTHING {
+                    return merge(to, from);
+                }
+                let takes_part = N::takes_part(words, place);
+                let joined = merge_or_alone::<T, R>(takes_part, value(to), value(from));
+                to.cast::<T>().write_unaligned(joined);
             });
         }
         let without_gaps = run.strides[0] == size && run.strides[2] == size;
@@ -81,13 +87,12 @@ pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
             return arch::dispatch(work);
         }
         each!(direct, task, |place, to, from| {
-            if !N::takes_part(words, place) {
-                for k in 0..run.len as isize {
-                    one(false, to.offset(k * run.strides[0]), from.offset(k * run.strides[2]));
-                }
-            } else {
-                for k in 0..run.len as isize {
-                    one(true, to.offset(k * run.strides[0]), from.offset(k * run.strides[2]));
+            let takes_part = N::takes_part(words, place);
+            for k in 0..run.len as isize {
+                let (to, from) = (to.offset(k * run.strides[0]), from.offset(k * run.strides[2]));
+                match takes_part {
+                    true => merge(to, from),
+                    false => to.cast::<T>().write_unaligned(R::alone(value(from))),
                 }
             }
         });
@@ -132,7 +137,7 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
                 return join_same::<T, R, N>(direct, task, words);
             }
             return each!(direct, task, |place, to, from| {
-                join_near::<T, R, NEAR>(to, from, NEAR, N::takes_part(words, place));
+                join_nearest::<T, R, N>(to, from, N::takes_part(words, place));
             });
         }
         let piece = len < direct.row_len();
@@ -162,6 +167,9 @@ pub(super) unsafe fn join_scanned<T: Copy, R: Reducer<T>, N: Note>(
 ) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
+        if N::are_complete(words, task.own.len()) {
+            return join_scanned::<T, R, Everything>(direct, task, values, words);
+        }
         arch::dispatch(JoinScanned::<T, R, N> { direct, task, values, words, types: PhantomData })
     }
 }
@@ -184,7 +192,7 @@ impl<T: Copy, R: Reducer<T>, N: Note> Loop for JoinScanned<'_, T, R, N> {
         // SAFETY: the caller's promise.
         unsafe {
             direct.each_scanned(task, values, |place, to, from| {
-                join_near::<T, R, NEAR>(to, from, NEAR, N::takes_part(words, place));
+                join_nearest::<T, R, N>(to, from, N::takes_part(words, place));
             })
         }
     }
@@ -303,6 +311,32 @@ unsafe fn join_runs<T: Copy, R: Reducer<T>, N: Note>(
             }
             first += run.len();
         }
+    }
+}
+
+/// Reduces a contiguous row of [`NEAR`] elements into its place. As for single values, the choice between
+/// the merged row and the row alone has no branch.
+///
+/// # Safety
+/// As for [`join_near`].
+#[inline(always)]
+unsafe fn join_nearest<T: Copy, R: Reducer<T>, N: Note>(
+    to: *mut u8,
+    from: *const u8,
+    takes_part: bool,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if N::NOTHING {
+            return join_near::<T, R, NEAR>(to, from, NEAR, true);
+        }
+        let mask = arch::hidden_word(u64::from(takes_part).wrapping_neg());
+        let (to, row) = (to.cast::<[T; NEAR]>(), from.cast::<[T; NEAR]>().read_unaligned());
+        let mut joined = to.read_unaligned();
+        for lane in 0..NEAR {
+            joined[lane] = blend(mask, R::merge(joined[lane], row[lane]), R::alone(row[lane]));
+        }
+        to.write_unaligned(joined);
     }
 }
 

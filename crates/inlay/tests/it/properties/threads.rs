@@ -360,3 +360,60 @@ fn hot_places_are_split_in_every_wave() {
         assert!(bytes(&call()) == *expected, "{name}");
     }
 }
+
+/// Once all places were named, the kernels no longer note that. Indices name the last place early, late
+/// or never.
+#[test]
+fn the_old_value_of_a_place_takes_no_part_even_if_its_entries_are_far_apart() {
+    let _released = tuning::released();
+    let (_grain, _wave) = (GRAIN.set(1 << 10), WAVE.set(1 << 10));
+    let mut rng = Rng(79);
+    let entries = 40_000;
+    let mut calls: Vec<(String, Box<dyn Fn() -> Tensor>, Vec<f32>)> = vec![];
+    for (places, width) in
+        [(1, 1), (31, 3), (32, 8), (33, 1), (64, 8), (100, 16), (700, 1), (5, 64)]
+    {
+        for late in [0, 10_000, 39_999, entries] {
+            let mut index: Vec<i64> =
+                (0..entries).map(|_| rng.between(0, (places as i64 - 2).max(0))).collect();
+            if late < entries {
+                index[late] = places as i64 - 1;
+            }
+            let old: Vec<f32> = (0..places * width).map(|k| 1e6 + k as f32).collect();
+            let new: Vec<f32> =
+                (0..entries * width).map(|_| rng.between(-1000, 1000) as f32 * 0.37).collect();
+            for reduce in [Reduce::Sum, Reduce::Amax] {
+                let (mut expected, mut named) = (old.clone(), vec![false; places]);
+                for (&place, row) in index.iter().zip(new.chunks(width)) {
+                    let first = !std::mem::replace(&mut named[place as usize], true);
+                    let to = &mut expected[place as usize * width..][..width];
+                    for (to, &value) in to.iter_mut().zip(row) {
+                        *to = match reduce {
+                            _ if first => value,
+                            Reduce::Sum => *to + value,
+                            _ => to.max(value),
+                        };
+                    }
+                }
+                let x = Tensor::from_slice(&old, &[places, width]).unwrap();
+                let from = Tensor::from_slice(&new, &[entries, width]).unwrap();
+                let at = Tensor::from_slice(&index, &[entries]).unwrap();
+                let how = Scatter::reduce(reduce);
+                let name = format!("{reduce:?} to {places} x {width}, the last at {late}");
+                let call = move || {
+                    let (out, to) = (x.scatter(&at, &from, how).unwrap(), x.copy().unwrap());
+                    to.scatter_(&at, &from, how).unwrap();
+                    assert!(bytes(&out) == bytes(&to), "in place");
+                    out
+                };
+                calls.push((name, Box::new(call), expected));
+            }
+        }
+    }
+    for threads in THREADS {
+        set_num_threads(threads);
+        for (name, call, expected) in &calls {
+            assert!(call().to_vec::<f32>().unwrap() == *expected, "{name} on {threads} threads");
+        }
+    }
+}

@@ -16,6 +16,10 @@ use crate::kernels::positions::Shared;
 use crate::memory::{Scratch, Space};
 use crate::threads;
 
+/// The number of entries that are written together if the whole index was read before. The places may
+/// all be noted after one of these blocks, and prefetches end with it.
+const WRITTEN: usize = 16 * BLOCK;
+
 impl Direct<'_> {
     /// Writes all entries in index order. Threads share the slabs.
     pub(super) fn in_order(&self, parts: usize, index: &IndexReader<'_>) -> Result<bool> {
@@ -31,9 +35,13 @@ impl Direct<'_> {
         let item = |(&place, &row): (&u32, &i64)| Item { place, beside: row as u32 };
         let items: Option<Vec<Item<u32>>> =
             self.call.selected.map(|selected| places.iter().zip(selected).map(item).collect());
-        let listed = match &items {
-            Some(items) => Listed::Numbered(items, &[]),
-            None => Listed::InOrder(&places),
+        // Blocks of entries that are written together: the first entry of each, and its list.
+        let block = |start: usize| {
+            let end = (start + WRITTEN).min(index.len());
+            match &items {
+                Some(items) => (0, Listed::Numbered(&items[start..end], &items[end..])),
+                None => (start, Listed::InOrder(&places[start..end])),
+            }
         };
         if let Some(base) = self.call.base {
             copy_to(self.call.dst, base);
@@ -54,9 +62,11 @@ impl Direct<'_> {
                 let writers = Writers { write: again.unwrap_or(writers.write), ..writers };
                 self.rows.runs(self.slab(slab), |run| {
                     if before {
-                        let task = Task { run, own: &own, first: 0, listed, stage: None };
-                        // SAFETY: as for `Slice::write`; `read_all` has checked the places.
-                        unsafe { (writers.write)(self, &task, space) };
+                        for (first, listed) in (0..index.len()).step_by(WRITTEN).map(block) {
+                            let task = Task { run, own: &own, first, listed, stage: None };
+                            // SAFETY: as for `Slice::write`; `read_all` has checked the places.
+                            unsafe { (writers.write)(self, &task, space) };
+                        }
                         return self.end((run, None), &own, writers, space);
                     }
                     let mut room: Room = [const { MaybeUninit::uninit() }; BLOCK];

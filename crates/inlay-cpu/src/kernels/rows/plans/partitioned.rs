@@ -13,9 +13,11 @@ use crate::arch::caches::caches;
 use crate::kernels::copy::copy_to;
 use crate::kernels::listing::IndexReader;
 use crate::kernels::partition::{Item, Partition};
+use crate::kernels::reducer::prefetch_far;
 use crate::memory::{Plain, Scratch};
 use crate::threads;
-use crate::tuning::WAVE;
+use crate::tuning::{TILE, WAVE};
+use crate::walk::Run;
 
 impl Direct<'_> {
     /// Returns the update of an entry, if rows are single values of the size of a `W`.
@@ -88,6 +90,8 @@ impl Direct<'_> {
                     if by_range[piece.range] {
                         self.copy_base(own);
                     }
+                } else {
+                    self.prefetch_places(&run, own);
                 }
                 self.staged(&run, own, |stage| {
                     write(writers, stage, space);
@@ -101,6 +105,16 @@ impl Direct<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Prefetches the places of a range, if a cache holds them. Stores miss the cache one after the other,
+    /// so that even few misses take most of the time of an assignment.
+    fn prefetch_places(&self, run: &Run<3>, own: &Range<usize>) {
+        let bytes = own.len() * self.row_bytes();
+        if self.may_stage() && bytes <= TILE.get() {
+            let by = run.offsets[0] + own.start as isize * self.steps[0];
+            prefetch_far(self.call.dst.origin().wrapping_offset(by), bytes);
+        }
     }
 
     /// Copies the old values of a range of places, if there is a base. They are still in a cache
