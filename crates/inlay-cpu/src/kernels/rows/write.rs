@@ -11,7 +11,7 @@ use super::notes::{Everything, Note, SPILLED, counts};
 use crate::arch::{self, Loop, Simd};
 use crate::kernels::copy::move_run;
 use crate::kernels::listing::Values;
-use crate::kernels::reducer::{Reducer, blend, merge_or_alone, prefetch_far};
+use crate::kernels::reducer::{Reducer, blend, merge_or_alone, prefetch_far, rows_ahead};
 
 /// The number of elements that are reduced at a time in contiguous rows of this length. In longer
 /// rows twice as many are reduced at a time. The number is a constant, so that the compiler
@@ -275,6 +275,7 @@ unsafe fn join_runs<T: Copy, R: Reducer<T>, N: Note>(
     // SAFETY: the caller's promise. Prefetches may be of any address.
     unsafe {
         let (to, from) = direct.origins(task);
+        let ahead = rows_ahead(len * size_of::<T>());
         let mut first = 0;
         for run in places.chunk_by(|a, b| a == b) {
             let place = run[0];
@@ -283,7 +284,7 @@ unsafe fn join_runs<T: Copy, R: Reducer<T>, N: Note>(
                 let rows = start..(start + ROWS).min(run.len());
                 let row = |k: usize| from.wrapping_offset((first + k) as isize * from_step);
                 rows.clone().for_each(|k| {
-                    prefetch_far(row(k + 2 * ROWS), len * size_of::<T>());
+                    prefetch_far(row(k + ahead), len * size_of::<T>());
                 });
                 let mut takes_part = true;
                 if start == 0 {
