@@ -3,7 +3,7 @@
 use std::hint::{black_box, select_unpredictable};
 use std::mem::MaybeUninit;
 
-use super::direct::{AHEAD, Direct, Listed, Task};
+use super::direct::{Direct, Listed, Task};
 use super::notes::{Everything, Note};
 use crate::kernels::listing::Values;
 use crate::kernels::partition::Item;
@@ -88,10 +88,10 @@ pub(super) unsafe fn assign_values<W: Copy>(
         let (to, from) = (to.cast::<W>(), from.cast::<W>());
         let put = |place: usize, value: W| to.add(place).write_unaligned(value);
         match task.listed {
-            Listed::InOrder(places) => each_in_order(to, from, places, direct.is_far(), put),
+            Listed::InOrder(places) => each_in_order(to, from, places, direct.ahead(task.own), put),
             Listed::Numbered(items, _) => each_numbered(from, items, put),
-            Listed::Words(items) => each_word(items, put),
-            Listed::LongWords(items) => each_word(items, put),
+            Listed::Words(items) => each_word(to, items, None, put),
+            Listed::LongWords(items) => each_word(to, items, None, put),
         }
     }
 }
@@ -112,6 +112,8 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
         }
         let (to, from) = direct.origins(task);
         let (to, from) = (to.cast::<T>(), from.cast::<T>());
+        let ahead = direct.ahead(task.own);
+        let far = ahead.is_some();
         // Each loop has a closure of its own. The compiler would not inline one that several loops
         // call.
         macro_rules! join {
@@ -125,21 +127,21 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
                 let places = places.iter().map(|&place| place as usize);
                 join_repeats::<T, R, N>(to, words, places.zip(values));
             }
-            // A place with many entries has a range of its own.
+            // A place with many entries has a range of its own. Loops with and without prefetches are
+            // compiled apart.
             Listed::Words(items) if task.own.len() == 1 => {
                 join_repeats::<T, R, N>(to, words, words_of(items));
             }
             Listed::LongWords(items) if task.own.len() == 1 => {
                 join_repeats::<T, R, N>(to, words, words_of(items));
             }
-            // With notes, prefetching takes more time than it saves.
-            Listed::InOrder(places) if N::NOTHING && direct.is_far() => {
-                each_in_order(to, from, places, true, join!());
-            }
-            Listed::InOrder(places) => each_in_order(to, from, places, false, join!()),
+            Listed::InOrder(places) if far => each_in_order(to, from, places, ahead, join!()),
+            Listed::InOrder(places) => each_in_order(to, from, places, None, join!()),
             Listed::Numbered(items, _) => each_numbered(from, items, join!()),
-            Listed::Words(items) => each_word(items, join!()),
-            Listed::LongWords(items) => each_word(items, join!()),
+            Listed::Words(items) if far => each_word(to, items, ahead, join!()),
+            Listed::Words(items) => each_word(to, items, None, join!()),
+            Listed::LongWords(items) if far => each_word(to, items, ahead, join!()),
+            Listed::LongWords(items) => each_word(to, items, None, join!()),
         }
     }
 }
@@ -166,9 +168,9 @@ pub(super) unsafe fn join_scanned_values<T: Copy, R: Reducer<T>, N: Note>(
         let join = |k: usize, place: usize, words: &mut [u32]| {
             join_one::<T, R, N>(to, place, from.add(k).read_unaligned(), words);
         };
-        if N::NOTHING && direct.is_far() {
+        if let Some(ahead) = direct.ahead(task.own) {
             return values.each(direct.places(), |k, place| {
-                prefetch(to.wrapping_add(values.ahead(k + AHEAD) as usize).cast(), 1);
+                prefetch(to.wrapping_add(values.ahead(k + ahead) as usize).cast(), 1);
                 join(k, place, words);
             });
         }
@@ -238,8 +240,8 @@ unsafe fn join_repeats<T: Copy, R: Reducer<T>, N: Note>(
     }
 }
 
-/// Calls `visit` with each place and the value of its entry. `ahead` tells whether places are
-/// prefetched.
+/// Calls `visit` with each place and the value of its entry. `ahead` tells how many entries ahead places
+/// are prefetched.
 ///
 /// # Safety
 /// There is a value for each place.
@@ -248,13 +250,13 @@ unsafe fn each_in_order<T: Copy>(
     to: *mut T,
     from: *const T,
     places: &[u32],
-    ahead: bool,
+    ahead: Option<usize>,
     mut visit: impl FnMut(usize, T),
 ) {
     let last = places.len().saturating_sub(1);
     for (k, &place) in places.iter().enumerate() {
-        if ahead {
-            let next = places[(k + AHEAD).min(last)] as usize;
+        if let Some(ahead) = ahead {
+            let next = places[(k + ahead).min(last)] as usize;
             prefetch(to.wrapping_add(next).cast(), 1);
         }
         // SAFETY: the caller's promise.
@@ -279,10 +281,23 @@ unsafe fn each_numbered<T: Copy>(
     }
 }
 
-/// Calls `visit` with the place of each item and the value beside it.
+/// Calls `visit` with the place of each item and the value beside it. `ahead` is as for
+/// [`each_in_order`].
 #[inline(always)]
-fn each_word<T: Copy, P: Plain>(items: &[Item<P>], mut visit: impl FnMut(usize, T)) {
-    words_of(items).for_each(|(place, value)| visit(place, value));
+fn each_word<T: Copy, P: Plain>(
+    to: *mut T,
+    items: &[Item<P>],
+    ahead: Option<usize>,
+    mut visit: impl FnMut(usize, T),
+) {
+    let last = items.len().saturating_sub(1);
+    for (k, (place, value)) in words_of(items).enumerate() {
+        if let Some(ahead) = ahead {
+            let next = items[(k + ahead).min(last)].place as usize;
+            prefetch(to.wrapping_add(next).cast(), 1);
+        }
+        visit(place, value);
+    }
 }
 
 /// Returns the place of each item and the value beside it.
