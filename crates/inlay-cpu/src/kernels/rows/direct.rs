@@ -190,7 +190,7 @@ impl<'a> Direct<'a> {
     pub(super) fn ahead(&self, own: &Range<usize>) -> Option<usize> {
         let bytes = own.len().saturating_mul(self.row_bytes());
         let ahead = if bytes > caches().last / 2 { FAR_AHEAD } else { AHEAD };
-        (bytes > caches().second / 2).then_some(ahead)
+        (bytes > caches().second).then_some(ahead)
     }
 
     pub(super) fn writers(&self) -> Writers {
