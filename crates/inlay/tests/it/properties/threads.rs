@@ -369,7 +369,7 @@ fn the_old_value_of_a_place_takes_no_part_even_if_its_entries_are_far_apart() {
     let (_grain, _wave) = (GRAIN.set(1 << 10), WAVE.set(1 << 10));
     let mut rng = Rng(79);
     let entries = 40_000;
-    let mut calls: Vec<(String, Box<dyn Fn() -> Tensor>, Vec<f32>)> = vec![];
+    let mut calls: Vec<(Named<'_>, Vec<f32>)> = vec![];
     for (places, width) in
         [(1, 1), (31, 3), (32, 8), (33, 1), (64, 8), (100, 16), (700, 1), (5, 64)]
     {
@@ -406,13 +406,13 @@ fn the_old_value_of_a_place_takes_no_part_even_if_its_entries_are_far_apart() {
                     assert!(bytes(&out) == bytes(&to), "in place");
                     out
                 };
-                calls.push((name, Box::new(call), expected));
+                calls.push(((name, Box::new(call)), expected));
             }
         }
     }
     for threads in THREADS {
         set_num_threads(threads);
-        for (name, call, expected) in &calls {
+        for ((name, call), expected) in &calls {
             assert!(call().to_vec::<f32>().unwrap() == *expected, "{name} on {threads} threads");
         }
     }
