@@ -8,10 +8,11 @@ use std::ops::Range;
 
 use inlay_core::Combine;
 
+use super::finish::{divide, merge};
 use super::grouped::LINE;
 use super::notes::{Counted, Everything, Named, Note, Notes};
 use super::values::{assign_scanned, assign_values, join_scanned_values, join_values};
-use super::write::{NEAR, assign, divide, join, join_scanned, merge};
+use super::write::{NEAR, assign, join, join_scanned};
 use super::{RowScatter, SHORT_ROW};
 use crate::arch::caches::caches;
 use crate::kernels::listing::{Values, repeats};

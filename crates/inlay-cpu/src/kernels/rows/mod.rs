@@ -5,6 +5,7 @@
 //! to each entry.
 
 mod direct;
+mod finish;
 mod grouped;
 mod near;
 mod notes;
