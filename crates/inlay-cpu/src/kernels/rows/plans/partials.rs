@@ -110,9 +110,9 @@ impl Partials {
         }
     }
 
-    /// Merges some places of a partial result, which begin at a multiple of 32, with as many places
-    /// of the destination from `to` on. `named` tells which of these take part; all of them, if it is
-    /// empty.
+    /// Merges some places of a partial result with as many places of the destination from `to` on.
+    /// They begin at a multiple of 32, or their bits are in one word. `named` tells which of these take
+    /// part; all of them, if it is empty.
     ///
     /// # Safety
     /// The partial result is complete. It has these places, and no other thread has those of the
@@ -131,7 +131,10 @@ impl Partials {
         let bits = &self.words[first + self.rows..][..self.bits];
         let bits = &bits[places.start / word..places.end.div_ceil(word)];
         let by = places.start * direct.row_bytes();
-        assert!(by <= size_of_val(rows) && places.start.is_multiple_of(word), "places of it");
+        let shift = places.start % word;
+        assert!(by <= size_of_val(rows) && (shift == 0 || bits.len() == 1), "places of it");
+        let shifted = bits.first().map(|bits| [bits >> shift]);
+        let bits = if shift == 0 { bits } else { shifted.as_slice().as_flattened() };
         // SAFETY: the rows of the places lie inside of the partial result, and the caller's promise.
         unsafe {
             let from = rows.as_ptr().cast::<u8>().add(by);

@@ -3,14 +3,12 @@
 
 use std::ops::Range;
 
-use inlay_core::{Layout, ResolvedSlice, Result};
+use inlay_core::Result;
 
-use super::super::RowScatter;
 use super::super::direct::{Beside, Direct, Task, Writers};
 use super::super::notes::Notes;
 use super::pieces::Cut;
 use crate::arch::caches::caches;
-use crate::kernels::copy::copy_to;
 use crate::kernels::listing::IndexReader;
 use crate::kernels::partition::{Item, Partition};
 use crate::kernels::reducer::prefetch_far;
@@ -54,13 +52,7 @@ impl Direct<'_> {
         let (pieces, words) = self.pieces(sizes, wave, cut);
         let mut space = Scratch::<u32>::new(words)?;
         let partials = self.partials_of(&pieces, &ranges)?;
-        // The old values of a range are copied just before it is written, if one thread writes it.
-        let mut by_range = vec![true; ranges.len()];
-        for two in pieces.windows(2).filter(|two| two[0].range == two[1].range) {
-            by_range[two[0].range] = false;
-        }
-        let before = by_range.iter().zip(&ranges).filter(|(by_range, _)| !**by_range);
-        before.for_each(|(_, own)| self.copy_base(own));
+        let by_range = self.copy_shared_base(&pieces, &ranges);
         let writers = self.writers();
         for start in (0..index.len()).step_by(wave) {
             let own = start..(start + wave).min(index.len());
@@ -115,19 +107,6 @@ impl Direct<'_> {
             let by = run.offsets[0] + own.start as isize * self.steps[0];
             prefetch_far(self.call.dst.origin().wrapping_offset(by), bytes);
         }
-    }
-
-    /// Copies the old values of a range of places, if there is a base. They are still in a cache
-    /// when they are used.
-    pub(super) fn copy_base(&self, own: &Range<usize>) {
-        let RowScatter { dst, base: Some(base), axis, .. } = self.call else { return };
-        let part = ResolvedSlice { start: own.start, step: 1, len: own.len() };
-        let (to, from) = (dst.layout().slice(axis, part), base.layout().slice(axis, part));
-        let by = |layout: &Layout| own.start as isize * layout.strides()[axis];
-        // SAFETY: the range lies inside of the axis of both views, which have one shape.
-        let (to, from) =
-            unsafe { (dst.part(by(dst.layout()), &to), base.part(by(base.layout()), &from)) };
-        copy_to(to, from);
     }
 }
 

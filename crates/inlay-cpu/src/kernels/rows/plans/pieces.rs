@@ -3,9 +3,13 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use inlay_core::{Layout, ResolvedSlice};
+
+use super::super::RowScatter;
 use super::super::direct::{Direct, Listed, Task, Writers};
 use super::super::grouped::LINE;
 use super::super::notes::Notes;
+use crate::kernels::copy::copy_to;
 use crate::kernels::positions::Shared;
 use crate::threads;
 use crate::walk::Run;
@@ -106,6 +110,37 @@ impl Direct<'_> {
             };
             self.rows.runs(piece.elements.clone(), |run| work(piece, run, words));
         });
+    }
+
+    /// Copies the old values of the ranges that several pieces write, if there is a base. Returns for
+    /// each range whether its old values are copied by its only piece, just before it is written, so
+    /// that they are still in a cache.
+    pub(super) fn copy_shared_base(&self, pieces: &[Piece], ranges: &[Range<usize>]) -> Vec<bool> {
+        let mut alone = vec![self.slabs() == 1; ranges.len()];
+        if self.slabs() > 1 {
+            self.copy_base(&(0..self.places()));
+            return alone;
+        }
+        // Pieces of a range have the same weight, so they are next to each other.
+        for two in pieces.windows(2).filter(|two| two[0].range == two[1].range) {
+            alone[two[0].range] = false;
+        }
+        let shared = alone.iter().zip(ranges).filter(|(alone, _)| !**alone);
+        shared.for_each(|(_, own)| self.copy_base(own));
+        alone
+    }
+
+    /// Copies the old values of a range of places, if there is a base. They are still in a cache
+    /// when they are used.
+    pub(super) fn copy_base(&self, own: &Range<usize>) {
+        let RowScatter { dst, base: Some(base), axis, .. } = self.call else { return };
+        let part = ResolvedSlice { start: own.start, step: 1, len: own.len() };
+        let (to, from) = (dst.layout().slice(axis, part), base.layout().slice(axis, part));
+        let by = |layout: &Layout| own.start as isize * layout.strides()[axis];
+        // SAFETY: the range lies inside of the axis of both views, which have one shape.
+        let (to, from) =
+            unsafe { (dst.part(by(dst.layout()), &to), base.part(by(base.layout()), &from)) };
+        copy_to(to, from);
     }
 
     /// Calls the function that is called after the last task of a range.

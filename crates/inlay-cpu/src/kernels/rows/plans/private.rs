@@ -55,21 +55,28 @@ impl Direct<'_> {
         if !inside.into_inner() {
             return Ok(false);
         }
+        // The places that are merged together. Few places are split within a word of bits.
         let word = u32::BITS as usize;
-        let cost = (MERGED * parts + 2).saturating_mul(word * self.row_bytes());
-        threads::split(self.places().div_ceil(word), cost, |words| {
-            let own = words.start * word..(words.end * word).min(self.places());
+        let shares = 2 * threads::num_threads();
+        let unit = (self.places() / shares).clamp(1, word).next_power_of_two();
+        let cost = (MERGED * parts + 2).saturating_mul(unit * self.row_bytes());
+        threads::split(self.places().div_ceil(unit), cost, |units| {
+            let own = units.start * unit..(units.end * unit).min(self.places());
             self.copy_base(&own);
-            let mut named = match Notes::of(self.call.combine) {
-                Notes::Named => vec![0; words.len()],
-                _ => vec![],
-            };
-            for part in 0..parts {
-                // SAFETY: all partial results have all places and are complete. No other thread has
-                // these places of the destination.
-                unsafe {
-                    let to = self.place(own.start);
-                    partials.merge(self, part, own.clone(), to, &mut named);
+            let step = if unit == word { own.len() } else { unit };
+            for first in own.clone().step_by(step.max(1)) {
+                let own = first..(first + step).min(own.end);
+                let mut named = match Notes::of(self.call.combine) {
+                    Notes::Named => vec![0; own.len().div_ceil(word)],
+                    _ => vec![],
+                };
+                for part in 0..parts {
+                    // SAFETY: all partial results have all places and are complete. No other thread has
+                    // these places of the destination.
+                    unsafe {
+                        let to = self.place(own.start);
+                        partials.merge(self, part, own.clone(), to, &mut named);
+                    }
                 }
             }
         });

@@ -11,6 +11,7 @@ use super::super::notes::Notes;
 use super::Found;
 use super::pieces::Cut;
 use super::slice::{Room, Slice};
+use crate::arch::caches::caches;
 use crate::kernels::copy::copy_to;
 use crate::kernels::listing::{BLOCK, IndexReader};
 use crate::memory::Scratch;
@@ -51,7 +52,14 @@ impl Direct<'_> {
         let (pieces, words) = self.pieces(sizes, index.len(), cut);
         let mut space = Scratch::<u32>::new(words)?;
         let partials = heads.then(|| self.partials(slices.len(), 1)).transpose()?;
+        let owned: Vec<Range<usize>> = slices.iter().map(|(_, own)| own.clone()).collect();
+        let longest = owned.iter().map(Range::len).max().unwrap_or(0);
+        let near = longest.saturating_mul(self.row_bytes()) <= caches().second;
+        let mut by_range = vec![false; slices.len()];
         match (self.call.base, index) {
+            (Some(_), _) if near => {
+                by_range = self.copy_shared_base(&pieces, &owned);
+            }
             (Some(base), _) => copy_to(self.call.dst, base),
             (None, IndexReader::Checked(positions)) => {
                 let (values, sorted) = (positions.values(), AtomicBool::new(true));
@@ -85,6 +93,9 @@ impl Direct<'_> {
                 }
             };
             let (own, (head, body)) = (&slices[piece.range].1, split(piece.range));
+            if by_range[piece.range] {
+                self.copy_base(own);
+            }
             let first = own.start.saturating_sub(1)..own.start;
             if let Some(partials) = &partials {
                 // SAFETY: each slice has a partial result of its own.
