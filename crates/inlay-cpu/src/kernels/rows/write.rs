@@ -128,21 +128,29 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
     let len = task.run.len;
     // SAFETY: the caller's promise.
     unsafe {
-        if len == NEAR {
-            if task.listed.repeats() {
-                return join_same::<T, R, N>(direct, task, words);
+        let (piece, shared) = (len < direct.row_len(), task.own.len() < direct.places());
+        let runs = len == NEAR || piece || shared && len <= SHORT;
+        let by_run = runs && task.listed.repeats();
+        match task.listed {
+            Listed::InOrder(places) if by_run && len == NEAR => {
+                let entries = Entries { count: places.len(), of: |k| (places[k], k) };
+                return join_runs::<T, R, N, NEAR>(direct, task, entries, words);
             }
+            Listed::InOrder(places) if by_run => {
+                let entries = Entries { count: places.len(), of: |k| (places[k], k) };
+                return join_runs::<T, R, N, { 2 * NEAR }>(direct, task, entries, words);
+            }
+            Listed::Numbered(items, _) if by_run && len == NEAR => {
+                let of = |k: usize| (items[k].place, items[k].beside as usize);
+                let entries = Entries { count: items.len(), of };
+                return join_runs::<T, R, N, NEAR>(direct, task, entries, words);
+            }
+            _ => {}
+        }
+        if len == NEAR {
             return each!(direct, task, |place, to, from| {
                 join_nearest::<T, R, N>(to, from, N::takes_part(words, place));
             });
-        }
-        let piece = len < direct.row_len();
-        let shared = task.own.len() < direct.places();
-        if let Listed::InOrder(places) = task.listed
-            && (piece || shared && len <= SHORT)
-            && task.listed.repeats()
-        {
-            return join_runs::<T, R, N>(direct, task, places, words);
         }
         each!(direct, task, |place, to, from| {
             join_near::<T, R, { 2 * NEAR }>(to, from, len, N::takes_part(words, place));
@@ -194,55 +202,6 @@ impl<T: Copy, R: Reducer<T>, N: Note> Loop for JoinScanned<'_, T, R, N> {
     }
 }
 
-/// [`join_rows`] of [`NEAR`] elements. While entries name the same place, its row stays in registers.
-/// (2M rows of 8 `f32` that all go to one place: 4 ms instead of 8.)
-///
-/// # Safety
-/// As for [`join`].
-#[inline(always)]
-unsafe fn join_same<T: Copy, R: Reducer<T>, N: Note>(
-    direct: &Direct<'_>,
-    task: &Task<'_>,
-    words: &mut [u32],
-) {
-    let mut last: Option<(usize, *mut u8, [T; NEAR])> = None;
-    // SAFETY: the caller's promise.
-    let mut visit = |place: usize, to: *mut u8, from: *const u8| unsafe {
-        let row = from.cast::<[T; NEAR]>().read_unaligned();
-        if let Some((at, to, so_far)) = &mut last {
-            if *at == place {
-                if N::COUNTS {
-                    N::takes_part(words, place);
-                }
-                for lane in 0..NEAR {
-                    so_far[lane] = R::merge(so_far[lane], row[lane]);
-                }
-                return;
-            }
-            to.cast::<[T; NEAR]>().write_unaligned(*so_far);
-        }
-        let mut joined = row;
-        if N::takes_part(words, place) {
-            let so_far = to.cast::<[T; NEAR]>().read_unaligned();
-            for lane in 0..NEAR {
-                joined[lane] = R::merge(so_far[lane], row[lane]);
-            }
-        } else {
-            for value in &mut joined {
-                *value = R::alone(*value);
-            }
-        }
-        last = Some((place, to, joined));
-    };
-    // SAFETY: as above.
-    unsafe {
-        each!(direct, task, &mut visit);
-        if let Some((_, to, so_far)) = last {
-            to.cast::<[T; NEAR]>().write_unaligned(so_far);
-        }
-    }
-}
-
 /// The number of rows that are added to a place before it is stored.
 const ROWS: usize = 8;
 
@@ -252,61 +211,62 @@ const ROWS: usize = 8;
 /// it. (200k rows of 64 `f32` into 20k by a sorted index: 2.1 ms, by `join_runs` 2.7 ms.)
 const SHORT: usize = 64;
 
-/// [`join_rows`] of entries in index order, many of which name the place of the one before, as in a
-/// sorted index. A load of what was just stored takes longer than the reduction, so a place is loaded
-/// and stored once for several rows. (500k rows of 64 `f32` into 1M by a sorted
-/// index, on two threads: 15 ms instead of 24.)
+/// Listed entries: their number, and a function that returns the place of an entry and the number of its
+/// update.
+struct Entries<F> {
+    count: usize,
+    of: F,
+}
+
+/// [`join_rows`] of entries many of which name the place of the one before, as in a sorted index, `K`
+/// elements at a time. A load of what was just stored takes longer than the reduction, so a place is
+/// loaded and stored once for several rows. (500k rows of 64 `f32` into 1M by a sorted index, on two
+/// threads: 15 ms instead of 24.)
 ///
 /// # Safety
-/// As for [`join`]. `places` are those of the task.
+/// As for [`join`]. The entries are those of the task.
 #[inline(always)]
-unsafe fn join_runs<T: Copy, R: Reducer<T>, N: Note>(
+unsafe fn join_runs<T: Copy, R: Reducer<T>, N: Note, const K: usize>(
     direct: &Direct<'_>,
     task: &Task<'_>,
-    places: &[u32],
+    entries: Entries<impl Fn(usize) -> (u32, usize)>,
     words: &mut [u32],
 ) {
-    const K: usize = 2 * NEAR;
     let (len, [to_step, _, from_step]) = (task.run.len, direct.steps);
+    let Entries { count, of } = entries;
     // SAFETY: the caller's promise. Prefetches may be of any address.
     unsafe {
         let (to, from) = direct.origins(task);
         let ahead = rows_ahead(len * size_of::<T>());
-        let mut first = 0;
-        for run in places.chunk_by(|a, b| a == b) {
-            let place = run[0];
+        let row = |k: usize| from.wrapping_offset(of(k).1 as isize * from_step);
+        let mut start = 0;
+        while start < count {
+            let place = of(start).0;
             let to = to.offset(place as isize * to_step);
-            for start in (0..run.len()).step_by(ROWS) {
-                let rows = start..(start + ROWS).min(run.len());
-                let row = |k: usize| from.wrapping_offset((first + k) as isize * from_step);
-                rows.clone().for_each(|k| {
-                    prefetch_far(row(k + ahead), len * size_of::<T>());
-                });
-                let mut takes_part = true;
-                if start == 0 {
-                    takes_part = N::takes_part(words, place as usize);
-                }
-                if N::COUNTS {
-                    // The first value of the run was counted just before.
-                    let more = rows.len() - usize::from(start == 0);
-                    (0..more).for_each(|_| _ = N::takes_part(words, place as usize));
-                }
-                for lane in (0..len).step_by(K) {
-                    let at = |row: *const u8| row.cast::<T>().add(lane).cast::<[T; K]>();
-                    let (mut joined, skip) = match takes_part {
-                        true => (at(to).read_unaligned(), 0),
-                        false => (at(row(start)).read_unaligned().map(R::alone), 1),
-                    };
-                    for k in rows.clone().skip(skip) {
-                        let values = at(row(k)).read_unaligned();
-                        for (joined, value) in joined.iter_mut().zip(values) {
-                            *joined = R::merge(*joined, value);
-                        }
-                    }
-                    at(to).cast_mut().write_unaligned(joined);
-                }
+            let more = (start + 1..count.min(start + ROWS)).take_while(|&k| of(k).0 == place);
+            let rows = start..start + 1 + more.count();
+            rows.clone().for_each(|k| {
+                prefetch_far(row((k + ahead).min(count - 1)), len * size_of::<T>());
+            });
+            let takes_part = N::takes_part(words, place as usize);
+            if N::COUNTS {
+                (1..rows.len()).for_each(|_| _ = N::takes_part(words, place as usize));
             }
-            first += run.len();
+            for lane in (0..len).step_by(K) {
+                let at = |row: *const u8| row.cast::<T>().add(lane).cast::<[T; K]>();
+                let (mut joined, skip) = match takes_part {
+                    true => (at(to).read_unaligned(), 0),
+                    false => (at(row(start)).read_unaligned().map(R::alone), 1),
+                };
+                for k in rows.clone().skip(skip) {
+                    let values = at(row(k)).read_unaligned();
+                    for (joined, value) in joined.iter_mut().zip(values) {
+                        *joined = R::merge(*joined, value);
+                    }
+                }
+                at(to).cast_mut().write_unaligned(joined);
+            }
+            start = rows.end;
         }
     }
 }
