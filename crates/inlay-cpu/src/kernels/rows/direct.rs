@@ -299,19 +299,14 @@ impl Direct<'_> {
     /// # Safety
     /// As for [`each`].
     #[inline(always)]
-    pub(super) unsafe fn each_near(
-        &self,
-        task: &Task<'_>,
-        places: &[u32],
-        mut visit: impl FnMut(usize, *mut u8, *const u8),
-    ) {
+    pub(super) unsafe fn each_near(&self, task: &Task<'_>, places: &[u32], mut visit: impl Visit) {
         // SAFETY: the caller's promise.
         let (to_place, from_entry) = unsafe { self.addresses(task) };
         let ahead = self.ahead(task.own).unwrap_or(AHEAD);
         let last = places.len().saturating_sub(1);
         for (k, &place) in places.iter().enumerate() {
             prefetch(to_place(places[(k + ahead).min(last)]), 1);
-            visit(place as usize, to_place(place), from_entry(k));
+            visit.visit(place as usize, to_place(place), from_entry(k));
         }
     }
 
@@ -325,7 +320,7 @@ impl Direct<'_> {
         &self,
         task: &Task<'_>,
         values: Values<'_>,
-        mut visit: impl FnMut(usize, *mut u8, *const u8),
+        mut visit: impl Visit,
     ) -> bool {
         let places = self.places();
         let [to_step, _, from_step] = self.steps;
@@ -337,7 +332,11 @@ impl Direct<'_> {
             if let Some(ahead) = ahead {
                 prefetch(to_place(values.ahead(k + ahead)), 1);
             }
-            visit(place, to_place(place as i64), from.wrapping_offset(k as isize * from_step));
+            visit.visit(
+                place,
+                to_place(place as i64),
+                from.wrapping_offset(k as isize * from_step),
+            );
         })
     }
 
@@ -350,7 +349,7 @@ impl Direct<'_> {
         &self,
         task: &Task<'_>,
         places: &[u32],
-        mut visit: impl FnMut(usize, *mut u8, *const u8),
+        mut visit: impl Visit,
     ) {
         // SAFETY: the caller's promise.
         let (to_place, from_entry) = unsafe { self.addresses(task) };
@@ -364,7 +363,7 @@ impl Direct<'_> {
                 let next = (k + prefetches.ahead).min(last);
                 prefetches.in_order(to_place(places[next]), from_entry(next));
             }
-            visit(place as usize, to_place(place), from_entry(k));
+            visit.visit(place as usize, to_place(place), from_entry(k));
         }
     }
 
@@ -377,7 +376,7 @@ impl Direct<'_> {
         &self,
         task: &Task<'_>,
         (items, after): (&[Item<u32>], &[Item<u32>]),
-        mut visit: impl FnMut(usize, *mut u8, *const u8),
+        mut visit: impl Visit,
     ) {
         // SAFETY: the caller's promise.
         let (to_place, from_entry) = unsafe { self.addresses(task) };
@@ -398,7 +397,7 @@ impl Direct<'_> {
                 }
             }
             let (place, entry) = (item.place, item.beside as usize);
-            visit(place as usize, to_place(place), from_entry(entry));
+            visit.visit(place as usize, to_place(place), from_entry(entry));
         }
     }
 
@@ -444,6 +443,20 @@ macro_rules! each {
     };
 }
 pub(super) use each;
+
+/// What is done with each entry of a task.
+pub(super) trait Visit {
+    /// Gets the place of the entry, relative to the range, the address of the place and that of the
+    /// update.
+    fn visit(&mut self, place: usize, to: *mut u8, from: *const u8);
+}
+
+impl<F: FnMut(usize, *mut u8, *const u8)> Visit for F {
+    #[inline(always)]
+    fn visit(&mut self, place: usize, to: *mut u8, from: *const u8) {
+        self(place, to, from);
+    }
+}
 
 /// How the rows of a task are prefetched.
 struct Prefetches {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::direct::{Direct, Listed, Task, each};
+use super::direct::{Direct, Listed, Task, Visit, each};
 use super::notes::{Everything, Note};
 use crate::arch::{self, Loop, Simd};
 use crate::kernels::copy::move_run;
@@ -37,7 +37,7 @@ pub(super) unsafe fn assign<W: Copy>(direct: &Direct<'_>, task: &Task<'_>, _word
             if bytes == CHUNK {
                 return each!(direct, task, |_, to, from| chunk(to, from));
             }
-            return each!(direct, task, |_, to, from| {
+            return each!(direct, task, |_, to: *mut u8, from: *const u8| {
                 (0..bytes).step_by(CHUNK).for_each(|k| chunk(to.add(k), from.add(k)));
             });
         }
@@ -82,7 +82,7 @@ pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
             let work = JoinRows::<T, R, N> { direct, task, words, types: PhantomData };
             return arch::dispatch(work);
         }
-        each!(direct, task, |place, to, from| {
+        each!(direct, task, |place, to: *mut u8, from: *const u8| {
             let takes_part = N::takes_part(words, place);
             for k in 0..run.len as isize {
                 let (to, from) = (to.offset(k * run.strides[0]), from.offset(k * run.strides[2]));
@@ -147,14 +147,36 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
             }
             _ => {}
         }
+        let types = PhantomData::<(T, R, N)>;
         if len == NEAR {
-            return each!(direct, task, |place, to, from| {
-                join_nearest::<T, R, N>(to, from, N::takes_part(words, place));
-            });
+            return each!(direct, task, JoinRow::<_, NEAR> { words, len, types });
         }
-        each!(direct, task, |place, to, from| {
-            join_near::<T, R, { 2 * NEAR }>(to, from, len, N::takes_part(words, place));
-        });
+        each!(direct, task, JoinRow::<_, { 2 * NEAR }> { words, len, types });
+    }
+}
+
+/// Reduces the row of an entry into its place, `K` elements at a time. It is no closure, because the
+/// compiler may call a long closure instead of inlining it, and compiles it for the portable level
+/// then. (Maxima of 200k rows of 64 `f32` into 20k: 3.0 ms instead of 3.7.)
+///
+/// The caller of a loop guarantees what [`join_near`] relies on, for all entries.
+struct JoinRow<'w, Types, const K: usize> {
+    words: &'w mut [u32],
+    len: usize,
+    types: PhantomData<Types>,
+}
+
+impl<T: Copy, R: Reducer<T>, N: Note, const K: usize> Visit for JoinRow<'_, (T, R, N), K> {
+    #[inline(always)]
+    fn visit(&mut self, place: usize, to: *mut u8, from: *const u8) {
+        // SAFETY: the promise of the caller of the loop.
+        unsafe {
+            let takes_part = N::takes_part(self.words, place);
+            match K {
+                NEAR => join_nearest::<T, R, N>(to, from, takes_part),
+                _ => join_near::<T, R, K>(to, from, self.len, takes_part),
+            }
+        }
     }
 }
 
@@ -195,9 +217,8 @@ impl<T: Copy, R: Reducer<T>, N: Note> Loop for JoinScanned<'_, T, R, N> {
         let JoinScanned { direct, task, values, words, .. } = self;
         // SAFETY: the caller's promise.
         unsafe {
-            direct.each_scanned(task, values, |place, to, from| {
-                join_nearest::<T, R, N>(to, from, N::takes_part(words, place));
-            })
+            let types = PhantomData::<(T, R, N)>;
+            direct.each_scanned(task, values, JoinRow::<_, NEAR> { words, len: NEAR, types })
         }
     }
 }
