@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::direct::{Direct, Listed, Task};
 use super::notes::{Everything, Note};
-use crate::kernels::listing::Values;
+use crate::kernels::listing::{Repeated, Values};
 use crate::kernels::partition::Item;
 use crate::kernels::positions::{from_front, is_inside};
 use crate::kernels::reducer::{Reducer, merge_or_alone, prefetch};
@@ -122,7 +122,7 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
             };
         }
         match task.listed {
-            Listed::InOrder(places) if task.listed.repeats() => {
+            Listed::InOrder(places) if task.listed.repeats(Repeated::Most) => {
                 let values = (0..).map(|k| from.wrapping_add(k).read_unaligned());
                 let places = places.iter().map(|&place| place as usize);
                 join_repeats::<T, R, N>(to, words, places.zip(values));
@@ -158,23 +158,29 @@ pub(super) unsafe fn join_scanned_values<T: Copy, R: Reducer<T>, N: Note>(
     values: Values<'_>,
     words: &mut [u32],
 ) -> bool {
-    // SAFETY: the caller's promise; `each` checks the places.
+    // SAFETY: the caller's promise; `place` checks the places.
     unsafe {
         if N::are_complete(words, task.own.len()) {
             return join_scanned_values::<T, R, Everything>(direct, task, values, words);
         }
         let (to, from) = direct.origins(task);
-        let (to, from) = (to.cast::<T>(), from.cast::<T>());
+        let (to, from, places) = (to.cast::<T>(), from.cast::<T>(), direct.places());
         let join = |k: usize, place: usize, words: &mut [u32]| {
             join_one::<T, R, N>(to, place, from.add(k).read_unaligned(), words);
         };
         if let Some(ahead) = direct.ahead(task.own) {
-            return values.each(direct.places(), |k, place| {
+            for k in 0..values.len() {
+                let Some(place) = values.place(k, places) else { return false };
                 prefetch(to.wrapping_add(values.ahead(k + ahead) as usize).cast(), 1);
                 join(k, place, words);
-            });
+            }
+            return true;
         }
-        values.each(direct.places(), |k, place| join(k, place, words))
+        for k in 0..values.len() {
+            let Some(place) = values.place(k, places) else { return false };
+            join(k, place, words);
+        }
+        true
     }
 }
 

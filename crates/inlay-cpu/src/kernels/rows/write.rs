@@ -6,7 +6,7 @@ use super::direct::{Direct, Listed, Task, Visit, each};
 use super::notes::{Everything, Note};
 use crate::arch::{self, Loop, Simd};
 use crate::kernels::copy::move_run;
-use crate::kernels::listing::Values;
+use crate::kernels::listing::{Repeated, Values};
 use crate::kernels::reducer::{Reducer, blend, merge_or_alone, prefetch_far, rows_ahead};
 
 /// The number of elements that are reduced at a time in contiguous rows of this length. In longer
@@ -130,20 +130,20 @@ unsafe fn join_rows<T: Copy, R: Reducer<T>, N: Note>(
     unsafe {
         let (piece, shared) = (len < direct.row_len(), task.own.len() < direct.places());
         let runs = len == NEAR || piece || shared && len <= SHORT;
-        let by_run = runs && task.listed.repeats();
+        let often = if len == NEAR { Repeated::Most } else { Repeated::Some };
+        let by_run = runs && task.listed.repeats(often);
         match task.listed {
             Listed::InOrder(places) if by_run && len == NEAR => {
                 let entries = Entries { count: places.len(), of: |k| (places[k], k) };
-                return join_runs::<T, R, N, NEAR>(direct, task, entries, words);
+                return join_same::<T, R, N>(direct, task, entries, words);
             }
             Listed::InOrder(places) if by_run => {
-                let entries = Entries { count: places.len(), of: |k| (places[k], k) };
-                return join_runs::<T, R, N, { 2 * NEAR }>(direct, task, entries, words);
+                return join_runs::<T, R, N>(direct, task, places, words);
             }
             Listed::Numbered(items, _) if by_run && len == NEAR => {
                 let of = |k: usize| (items[k].place, items[k].beside as usize);
                 let entries = Entries { count: items.len(), of };
-                return join_runs::<T, R, N, NEAR>(direct, task, entries, words);
+                return join_same::<T, R, N>(direct, task, entries, words);
             }
             _ => {}
         }
@@ -223,6 +223,68 @@ impl<T: Copy, R: Reducer<T>, N: Note> Loop for JoinScanned<'_, T, R, N> {
     }
 }
 
+/// Listed entries: their number, and a function that returns the place of an entry and the number of its
+/// update.
+struct Entries<F> {
+    count: usize,
+    of: F,
+}
+
+/// [`join_rows`] of [`NEAR`] elements. While entries name the same place, its row stays in registers. It
+/// is one loop without closures: if the row were in memory, each entry would wait for the store of the one
+/// before.
+///
+/// # Safety
+/// As for [`join`]. The entries are those of the task.
+#[inline(always)]
+unsafe fn join_same<T: Copy, R: Reducer<T>, N: Note>(
+    direct: &Direct<'_>,
+    task: &Task<'_>,
+    entries: Entries<impl Fn(usize) -> (u32, usize)>,
+    words: &mut [u32],
+) {
+    let ([to_step, _, from_step], Entries { count, of }) = (direct.steps, entries);
+    // SAFETY: the caller's promise. Prefetches may be of any address.
+    unsafe {
+        let (to, from) = direct.origins(task);
+        let ahead = rows_ahead(NEAR * size_of::<T>());
+        let mut k = 0;
+        while k < count {
+            let (place, entry) = of(k);
+            let to = to.offset(place as isize * to_step).cast::<[T; NEAR]>();
+            let row = |entry: usize| from.offset(entry as isize * from_step).cast::<[T; NEAR]>();
+            let mut joined = row(entry).read_unaligned();
+            let mask = N::takes_part(words, place as usize);
+            let mask = arch::hidden_word(u64::from(mask).wrapping_neg());
+            let so_far = to.read_unaligned();
+            for lane in 0..NEAR {
+                let (merged, alone) =
+                    (R::merge(so_far[lane], joined[lane]), R::alone(joined[lane]));
+                joined[lane] = if N::NOTHING { merged } else { blend(mask, merged, alone) };
+            }
+            loop {
+                k += 1;
+                if k == count {
+                    break;
+                }
+                let (next, entry) = of(k);
+                prefetch_far(row(of((k + ahead).min(count - 1)).1).cast(), 1);
+                if next != place {
+                    break;
+                }
+                if N::COUNTS {
+                    N::takes_part(words, place as usize);
+                }
+                let row = row(entry).read_unaligned();
+                for lane in 0..NEAR {
+                    joined[lane] = R::merge(joined[lane], row[lane]);
+                }
+            }
+            to.write_unaligned(joined);
+        }
+    }
+}
+
 /// The number of rows that are added to a place before it is stored.
 const ROWS: usize = 8;
 
@@ -232,62 +294,61 @@ const ROWS: usize = 8;
 /// it. (200k rows of 64 `f32` into 20k by a sorted index: 2.1 ms, by `join_runs` 2.7 ms.)
 const SHORT: usize = 64;
 
-/// Listed entries: their number, and a function that returns the place of an entry and the number of its
-/// update.
-struct Entries<F> {
-    count: usize,
-    of: F,
-}
-
-/// [`join_rows`] of entries many of which name the place of the one before, as in a sorted index, `K`
-/// elements at a time. A load of what was just stored takes longer than the reduction, so a place is
-/// loaded and stored once for several rows. (500k rows of 64 `f32` into 1M by a sorted index, on two
-/// threads: 15 ms instead of 24.)
+/// [`join_rows`] of entries in index order, many of which name the place of the one before, as in a
+/// sorted index. A load of what was just stored takes longer than the reduction, so a place is loaded
+/// and stored once for several rows. (500k rows of 64 `f32` into 1M by a sorted index, on two threads:
+/// 15 ms instead of 24.)
 ///
 /// # Safety
-/// As for [`join`]. The entries are those of the task.
+/// As for [`join`]. `places` are those of the task.
 #[inline(always)]
-unsafe fn join_runs<T: Copy, R: Reducer<T>, N: Note, const K: usize>(
+unsafe fn join_runs<T: Copy, R: Reducer<T>, N: Note>(
     direct: &Direct<'_>,
     task: &Task<'_>,
-    entries: Entries<impl Fn(usize) -> (u32, usize)>,
+    places: &[u32],
     words: &mut [u32],
 ) {
+    const K: usize = 2 * NEAR;
     let (len, [to_step, _, from_step]) = (task.run.len, direct.steps);
-    let Entries { count, of } = entries;
     // SAFETY: the caller's promise. Prefetches may be of any address.
     unsafe {
         let (to, from) = direct.origins(task);
         let ahead = rows_ahead(len * size_of::<T>());
-        let row = |k: usize| from.wrapping_offset(of(k).1 as isize * from_step);
-        let mut start = 0;
-        while start < count {
-            let place = of(start).0;
+        let mut first = 0;
+        for run in places.chunk_by(|a, b| a == b) {
+            let place = run[0];
             let to = to.offset(place as isize * to_step);
-            let more = (start + 1..count.min(start + ROWS)).take_while(|&k| of(k).0 == place);
-            let rows = start..start + 1 + more.count();
-            rows.clone().for_each(|k| {
-                prefetch_far(row((k + ahead).min(count - 1)), len * size_of::<T>());
-            });
-            let takes_part = N::takes_part(words, place as usize);
-            if N::COUNTS {
-                (1..rows.len()).for_each(|_| _ = N::takes_part(words, place as usize));
-            }
-            for lane in (0..len).step_by(K) {
-                let at = |row: *const u8| row.cast::<T>().add(lane).cast::<[T; K]>();
-                let (mut joined, skip) = match takes_part {
-                    true => (at(to).read_unaligned(), 0),
-                    false => (at(row(start)).read_unaligned().map(R::alone), 1),
-                };
-                for k in rows.clone().skip(skip) {
-                    let values = at(row(k)).read_unaligned();
-                    for (joined, value) in joined.iter_mut().zip(values) {
-                        *joined = R::merge(*joined, value);
-                    }
+            for start in (0..run.len()).step_by(ROWS) {
+                let rows = start..(start + ROWS).min(run.len());
+                let row = |k: usize| from.wrapping_offset((first + k) as isize * from_step);
+                rows.clone().for_each(|k| {
+                    prefetch_far(row(k + ahead), len * size_of::<T>());
+                });
+                let mut takes_part = true;
+                if start == 0 {
+                    takes_part = N::takes_part(words, place as usize);
                 }
-                at(to).cast_mut().write_unaligned(joined);
+                if N::COUNTS {
+                    // The first value of the run was counted just before.
+                    let more = rows.len() - usize::from(start == 0);
+                    (0..more).for_each(|_| _ = N::takes_part(words, place as usize));
+                }
+                for lane in (0..len).step_by(K) {
+                    let at = |row: *const u8| row.cast::<T>().add(lane).cast::<[T; K]>();
+                    let (mut joined, skip) = match takes_part {
+                        true => (at(to).read_unaligned(), 0),
+                        false => (at(row(start)).read_unaligned().map(R::alone), 1),
+                    };
+                    for k in rows.clone().skip(skip) {
+                        let values = at(row(k)).read_unaligned();
+                        for (joined, value) in joined.iter_mut().zip(values) {
+                            *joined = R::merge(*joined, value);
+                        }
+                    }
+                    at(to).cast_mut().write_unaligned(joined);
+                }
             }
-            start = rows.end;
+            first += run.len();
         }
     }
 }

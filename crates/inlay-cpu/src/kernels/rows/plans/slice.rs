@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::direct::{Direct, Listed, Task, Writers};
 use super::Found;
-use crate::kernels::listing::{BLOCK, IndexReader, blocks, bounds, read_places};
+use crate::kernels::listing::{BLOCK, IndexReader, Repeated, blocks, bounds, read_places};
 use crate::kernels::partition::Item;
 use crate::walk::Run;
 
@@ -64,7 +64,7 @@ impl<'s> Slice<'s> {
                 }
             }
             let values = index.values(block.clone(), &mut values);
-            if let Some(join) = joins.filter(|_| !values.repeat()) {
+            if let Some(join) = joins.filter(|_| !values.repeat(Repeated::Most)) {
                 let listed = Listed::InOrder(&[]);
                 let task = Task { run, own, first: block.start, listed, stage };
                 // SAFETY: as below; the function checks each place.
