@@ -54,15 +54,20 @@ unsafe fn vectors<const N: usize>(
             // SAFETY: the caller's promise; every x86-64 processor has SSE2.
             unsafe {
                 let from = from.offset(column as isize * step).add(part * WIDE);
-                let mut block: [Vector; N] =
-                    std::array::from_fn(|k| _mm_loadu_si128(from.offset(k as isize * step).cast()));
+                // Plain loops, which the compiler unrolls, so that the block stays in registers. It
+                // may call the closure of a `from_fn` of 16 vectors instead. (Transpose of 2048 x
+                // 2048 bytes: 0.3 ms instead of 1.4.)
+                let mut block = [_mm_setzero_si128(); N];
+                for (k, vector) in block.iter_mut().enumerate() {
+                    *vector = _mm_loadu_si128(from.offset(k as isize * step).cast());
+                }
                 // Interleaving the first half with the second log2(N) times turns rows into
                 // columns.
                 for _ in 0..N.ilog2() {
-                    block = std::array::from_fn(|k| {
-                        let (low, high) = unpack(block[k / 2], block[k / 2 + N / 2]);
-                        if k % 2 == 0 { low } else { high }
-                    });
+                    let rows = block;
+                    for k in 0..N / 2 {
+                        (block[2 * k], block[2 * k + 1]) = unpack(rows[k], rows[k + N / 2]);
+                    }
                 }
                 let to = to.add(part * N * LINE).add(column * (WIDE / N));
                 for (k, row) in block.into_iter().enumerate() {
