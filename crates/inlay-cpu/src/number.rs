@@ -3,6 +3,8 @@
 //! Every bit pattern is a valid value of each of these types. So kernels may read an element from
 //! any readable memory; they use unaligned reads, because foreign arrays need not be aligned.
 
+use std::mem::{MaybeUninit, transmute_copy};
+
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use inlay_core::DType;
@@ -70,6 +72,20 @@ const fn check_element<T: Element>() {
     assert!(size_of::<T::Stored>() == T::DTYPE.size(), "the size of the dtype");
 }
 
+/// Converts each element of an array. It has no closure, because a closure that is not inlined is not
+/// compiled for the level. The array is not initialized first: the compiler would assemble one of its
+/// vectors element by element. (Sums of 256 rows of 256 `f32`: 8.5 us instead of 10.)
+macro_rules! widened {
+    ($values:ident, $widen:expr) => {{
+        let mut wide = [const { MaybeUninit::uninit() }; N];
+        for k in 0..N {
+            wide[k].write($widen($values[k]));
+        }
+        // SAFETY: all elements were just written. Both arrays have one size.
+        unsafe { transmute_copy(&wide) }
+    }};
+}
+
 /// An element type as a number that can be added and multiplied. All fifteen types implement it.
 pub trait Number: Copy + Send + Sync + 'static + private::Sealed {
     /// The dtype of this number type.
@@ -96,25 +112,16 @@ pub trait Number: Copy + Send + Sync + 'static + private::Sealed {
     fn mean_add(a: Self::MeanAcc, b: Self::MeanAcc) -> Self::MeanAcc;
     /// Divides the sum of `count` numbers by `count`. Integers round down.
     fn mean_of(sum: Self::MeanAcc, count: usize) -> Self;
-    /// [`Number::widen`] of an array, in a loop that is compiled for one instruction set level. It
-    /// has no closures, because a closure that is not inlined is not compiled for the level.
+    /// [`Number::widen`] of an array, in a loop that is compiled for one instruction set level.
     #[inline(always)]
     fn widen_many<S: Simd, const N: usize>(_simd: S, values: [Self; N]) -> [Self::Acc; N] {
-        let mut wide = [Self::widen(values[0]); N];
-        for (wide, value) in wide.iter_mut().zip(values) {
-            *wide = value.widen();
-        }
-        wide
+        widened!(values, Self::widen)
     }
     /// [`Number::mean_widen`] of an array, in a loop that is compiled for one instruction set
     /// level.
     #[inline(always)]
     fn mean_widen_many<S: Simd, const N: usize>(_simd: S, values: [Self; N]) -> [Self::MeanAcc; N] {
-        let mut wide = [Self::mean_widen(values[0]); N];
-        for (wide, value) in wide.iter_mut().zip(values) {
-            *wide = value.mean_widen();
-        }
-        wide
+        widened!(values, Self::mean_widen)
     }
     /// [`Number::widen`] for each element of a slice. Both slices have the same length. For 16-bit
     /// floats this is faster than one call per number.
