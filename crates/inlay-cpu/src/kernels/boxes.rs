@@ -196,6 +196,12 @@ pub(super) fn has_gaps(layout: &Layout, size: usize) -> bool {
     step != size as isize && step != 0 && walk.run_len() >= SHORTEST
 }
 
+/// Returns whether elements that follow each other in row-major order are the same one.
+pub(super) fn is_repeated(layout: &Layout) -> bool {
+    let walk = Walk::new([layout]);
+    walk.run_strides()[0] == 0 && walk.run_len() >= SHORTEST
+}
+
 /// Returns whether elements that follow each other in row-major order are in different cache lines.
 pub(super) fn is_transposed(layout: &Layout) -> bool {
     let walk = Walk::new([layout]);

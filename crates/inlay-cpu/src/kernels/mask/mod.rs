@@ -27,7 +27,7 @@ pub use compress::compress;
 pub(crate) use expand::Expansion;
 pub use expand::expand;
 
-use super::boxes::{Boxes, has_gaps, is_transposed, over, packed};
+use super::boxes::{Boxes, has_gaps, is_repeated, is_transposed, over, packed};
 use super::copy::copy_to;
 use super::positions::Shared;
 use crate::memory::{Scratch, Space};
@@ -227,9 +227,12 @@ impl Bits {
     }
 }
 
-/// Returns whether a source is copied in boxes.
+/// Returns whether a source is copied in boxes: it has gaps, or repeats an element. Loops over
+/// contiguous elements are vectorized. (Gradient of a `masked_select` of half of 1024 x 1024 `f32`, whose
+/// base is one 0: 0.45 ms instead of 0.9.)
 fn is_strided(src: &Src<'_>) -> bool {
-    src.layout().numel() > BLOCK && has_gaps(src.layout(), src.dtype().size())
+    let repeats = || is_repeated(src.layout());
+    src.layout().numel() > BLOCK && (has_gaps(src.layout(), src.dtype().size()) || repeats())
 }
 
 /// The bits of consecutive elements: all 1, all 0, or up to 64 mixed bits.
