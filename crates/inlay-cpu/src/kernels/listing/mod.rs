@@ -28,18 +28,8 @@ pub(super) const MOST_PLACES: usize = u32::MAX as usize;
 /// A place that was checked is the place that is used, even if another thread changes the values.
 pub(super) fn read_places(values: Values<'_>, size: usize, to: &mut [u32]) -> bool {
     assert!(values.len == to.len() && size <= MOST_PLACES, "a 32-bit place for each value");
-    let mut bits = 0;
-    for (k, place) in to.iter_mut().enumerate() {
-        // SAFETY: `k` is less than `values.len`, as was just checked.
-        let value = unsafe { values.from.add(k).read_unaligned() };
-        bits |= value as u64;
-        *place = value as u32;
-    }
-    // Another thread may change the values, so the private copy is checked and used. The copy has
-    // only the low 32 bits of each value; `bits` collects the others, so that a larger or negative
-    // value is found.
-    settle();
-    if bits <= u64::from(u32::MAX) && all_below(to, size) {
+    // SAFETY: there is a value for each place, as was just checked.
+    if unsafe { arch::dispatch(Narrowed { values, size, to }) } {
         return true;
     }
     let mut inside = true;
@@ -49,6 +39,35 @@ pub(super) fn read_places(values: Values<'_>, size: usize, to: &mut [u32]) -> bo
         *place = at as u32;
     }
     inside
+}
+
+/// Copies values that are all in range and not negative, as a loop that is compiled per level. Returns
+/// false if there are others.
+struct Narrowed<'a, 'v> {
+    values: Values<'v>,
+    size: usize,
+    to: &'a mut [u32],
+}
+
+impl Loop for Narrowed<'_, '_> {
+    type Output = bool;
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self, _simd: S) -> bool {
+        let Narrowed { values, size, to } = self;
+        let mut bits = 0;
+        for (k, place) in to.iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            let value = unsafe { values.from.add(k).read_unaligned() };
+            bits |= value as u64;
+            *place = value as u32;
+        }
+        // Another thread may change the values, so the private copy is checked and used. The copy
+        // has only the low 32 bits of each value; `bits` collects the others, so that a larger or
+        // negative value is found.
+        settle();
+        bits <= u64::from(u32::MAX) && all_below(to, size)
+    }
 }
 
 /// The spare elements at the end of a list. They are needed because whole vectors are stored.
@@ -164,6 +183,7 @@ pub(super) fn bounds(places: &[u32]) -> [u32; 2] {
 }
 
 /// Returns whether all places are below `size`.
+#[inline(always)]
 fn all_below(places: &[u32], size: usize) -> bool {
     const SIGN: u32 = 1 << 31;
     if size > SIGN as usize {
