@@ -10,7 +10,7 @@ use super::{AHEAD, AxisIndex, AxisScatter, LANES, at, tile};
 use crate::Src;
 use crate::kernels::copy::copy_to;
 use crate::kernels::positions::Shared;
-use crate::kernels::reducer::{Reducer, dispatch_reduce, merge_or_alone, prefetch};
+use crate::kernels::reducer::{Reducer, dispatch_reduce, prefetch};
 use crate::memory::Scratch;
 use crate::number::dispatch_width;
 use crate::stream::LINE;
@@ -103,10 +103,10 @@ pub(super) fn scatter(
         Combine::Assign => dispatch_width!(size, W => assign_lanes::<W>),
         Combine::Reduce { reduce, include_self } => {
             dispatch_reduce!(reduce, call.dst.dtype(), (T, R) => {
-                if <R as Reducer<T>>::COUNTS || !include_self {
-                    join_noted_lanes::<T, R>
-                } else {
-                    join_lanes::<T, R>
+                match include_self {
+                    false => join_noted_lanes::<T, R, false>,
+                    true if <R as Reducer<T>>::COUNTS => join_noted_lanes::<T, R, true>,
+                    true => join_lanes::<T, R>,
                 }
             })
         }
@@ -146,23 +146,29 @@ unsafe fn join_lanes<T: Copy, R: Reducer<T>>(
     })
 }
 
+/// Reduces values, with a count of the values of each place. Old values take part if `SELF` is true.
+///
 /// # Safety
 /// As for [`WriteLanes`].
-unsafe fn join_noted_lanes<T: Copy, R: Reducer<T>>(
+unsafe fn join_noted_lanes<T: Copy, R: Reducer<T>, const SELF: bool>(
     lanes: &Lanes<'_>,
     block: &LaneBlock,
     notes: &mut [u32],
 ) -> bool {
-    let first = u32::from(matches!(lanes.call.combine, Combine::Reduce { include_self: true, .. }));
-    notes.fill(first);
+    notes.fill(u32::from(SELF));
     let good = lanes.each(block, |place, lane, to, from| {
         let note = &mut notes[place * block.run.len + lane];
         // SAFETY: as for assignments, and `scatter_elements` has checked the dtype.
-        unsafe { join(to, from, |old, new| merge_or_alone::<T, R>(*note > 0, old, new)) };
+        unsafe {
+            join(to, from, |old, new| match SELF {
+                true => R::merge(old, new),
+                false => select_unpredictable(*note > 0, R::merge(old, new), R::alone(new)),
+            })
+        };
         *note += 1;
     });
     if <R as Reducer<T>>::COUNTS {
-        lanes.divide::<T, R>(block, notes, first);
+        lanes.divide::<T, R>(block, notes, u32::from(SELF));
     }
     good
 }

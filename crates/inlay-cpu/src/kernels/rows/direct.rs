@@ -212,9 +212,14 @@ impl<'a> Direct<'a> {
             } else if <R as Reducer<T>>::COUNTS {
                 // With `include_self`, all slabs have the same counts, and a value never replaces
                 // the old one. So only the first slab counts.
-                let counted = notes == Notes::Counted { include_self: true };
-                let again = counted.then(|| self.joins::<T, R, Everything>().write);
-                Writers { again, end: Some(divide::<T, R>), ..self.joins::<T, R, Counted>() }
+                let joins = match notes {
+                    Notes::Counted { include_self: true } => {
+                        let again = Some(self.joins::<T, R, Everything>().write);
+                        Writers { again, ..self.joins::<T, R, Counted<true>>() }
+                    }
+                    _ => self.joins::<T, R, Counted<false>>(),
+                };
+                Writers { end: Some(divide::<T, R>), ..joins }
             } else if notes == Notes::Named {
                 self.joins::<T, R, Named>()
             } else {

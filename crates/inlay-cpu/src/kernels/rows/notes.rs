@@ -53,8 +53,8 @@ impl Notes {
 
 /// Notes about places, which tell whether the current value of a place takes part in the reduction.
 pub(super) trait Note {
-    /// Whether there are no notes, because every value takes part.
-    const NOTHING: bool = false;
+    /// Whether the current value of a place always takes part, so that the choice is left out.
+    const JOINS: bool = false;
     /// Whether every value is noted, and not only the first one of a place.
     const COUNTS: bool = false;
     /// Returns whether the current value of the place takes part, and notes that it does from now
@@ -72,12 +72,14 @@ pub(super) trait Note {
     }
 }
 
+/// There are no notes: every value takes part.
 pub(super) struct Everything;
 pub(super) struct Named;
-pub(super) struct Counted;
+/// Counts values. Old values take part if `SELF` is true.
+pub(super) struct Counted<const SELF: bool>;
 
 impl Note for Everything {
-    const NOTHING: bool = true;
+    const JOINS: bool = true;
     #[inline(always)]
     unsafe fn takes_part(_words: &mut [u32], _place: usize) -> bool {
         true
@@ -104,7 +106,8 @@ impl Note for Named {
     }
 }
 
-impl Note for Counted {
+impl<const SELF: bool> Note for Counted<SELF> {
+    const JOINS: bool = SELF;
     const COUNTS: bool = true;
     #[inline(always)]
     unsafe fn takes_part(words: &mut [u32], place: usize) -> bool {

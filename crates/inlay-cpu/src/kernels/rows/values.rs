@@ -201,7 +201,7 @@ unsafe fn join_one<T: Copy, R: Reducer<T>, N: Note>(
         let takes_part = N::takes_part(words, place);
         let to = to.add(place);
         let so_far = to.read_unaligned();
-        to.write_unaligned(match N::NOTHING {
+        to.write_unaligned(match N::JOINS {
             true => R::merge(so_far, value),
             false => merge_or_alone::<T, R>(takes_part, so_far, value),
         });

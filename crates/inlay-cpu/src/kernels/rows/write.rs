@@ -69,10 +69,10 @@ pub(super) unsafe fn join<T: Copy, R: Reducer<T>, N: Note>(
         };
         if run.len == 1 {
             return each!(direct, task, |place, to, from| {
-                if N::NOTHING {
+                let takes_part = N::takes_part(words, place);
+                if N::JOINS {
                     return merge(to, from);
                 }
-                let takes_part = N::takes_part(words, place);
                 let joined = merge_or_alone::<T, R>(takes_part, value(to), value(from));
                 to.cast::<T>().write_unaligned(joined);
             });
@@ -260,7 +260,7 @@ unsafe fn join_same<T: Copy, R: Reducer<T>, N: Note>(
             for lane in 0..NEAR {
                 let (merged, alone) =
                     (R::merge(so_far[lane], joined[lane]), R::alone(joined[lane]));
-                joined[lane] = if N::NOTHING { merged } else { blend(mask, merged, alone) };
+                joined[lane] = if N::JOINS { merged } else { blend(mask, merged, alone) };
             }
             loop {
                 k += 1;
@@ -366,7 +366,7 @@ unsafe fn join_nearest<T: Copy, R: Reducer<T>, N: Note>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        if N::NOTHING {
+        if N::JOINS {
             return join_near::<T, R, NEAR>(to, from, NEAR, true);
         }
         let mask = arch::hidden_word(u64::from(takes_part).wrapping_neg());
