@@ -186,12 +186,17 @@ impl<'a> Direct<'a> {
         self.rows.len() == 1 && short && self.of_values()
     }
 
-    /// Returns how many entries ahead the places of a range are prefetched, or `None` if the
-    /// second-level cache holds them.
-    pub(super) fn ahead(&self, own: &Range<usize>) -> Option<usize> {
+    /// Returns how many entries ahead the places of a range are prefetched, or `None` if that would take
+    /// longer than it saves: the second-level cache holds them, or the last-level cache does and the loop is
+    /// `busy` with other work for each entry, which overlaps the misses. (Sums of 10M values into 1M on two
+    /// threads, where values are listed beside their places: 6.1 ms, with prefetches 7.4 ms.)
+    pub(super) fn ahead(&self, own: &Range<usize>, busy: bool) -> Option<usize> {
         let bytes = own.len().saturating_mul(self.row_bytes());
-        let ahead = if bytes > caches().last / 2 { FAR_AHEAD } else { AHEAD };
-        (bytes > caches().second).then_some(ahead)
+        match bytes {
+            _ if bytes > caches().last / 2 => Some(FAR_AHEAD),
+            _ if bytes > caches().second && !busy => Some(AHEAD),
+            _ => None,
+        }
     }
 
     pub(super) fn writers(&self) -> Writers {
@@ -307,7 +312,7 @@ impl Direct<'_> {
     pub(super) unsafe fn each_near(&self, task: &Task<'_>, places: &[u32], mut visit: impl Visit) {
         // SAFETY: the caller's promise.
         let (to_place, from_entry) = unsafe { self.addresses(task) };
-        let ahead = self.ahead(task.own).unwrap_or(AHEAD);
+        let ahead = self.ahead(task.own, false).unwrap_or(AHEAD);
         let last = places.len().saturating_sub(1);
         for (k, &place) in places.iter().enumerate() {
             prefetch(to_place(places[(k + ahead).min(last)]), 1);
@@ -332,7 +337,7 @@ impl Direct<'_> {
         // SAFETY: the caller's promise.
         let (to, from) = unsafe { self.origins(task) };
         let to_place = |place: i64| to.wrapping_offset((place as isize).wrapping_mul(to_step));
-        let ahead = self.ahead(task.own);
+        let ahead = self.ahead(task.own, false);
         for k in 0..values.len() {
             let Some(place) = values.place(k, places) else { return false };
             if let Some(ahead) = ahead {

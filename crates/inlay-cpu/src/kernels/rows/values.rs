@@ -88,7 +88,9 @@ pub(super) unsafe fn assign_values<W: Copy>(
         let (to, from) = (to.cast::<W>(), from.cast::<W>());
         let put = |place: usize, value: W| to.add(place).write_unaligned(value);
         match task.listed {
-            Listed::InOrder(places) => each_in_order(to, from, places, direct.ahead(task.own), put),
+            Listed::InOrder(places) => {
+                each_in_order(to, from, places, direct.ahead(task.own, false), put);
+            }
             Listed::Numbered(items, _) => each_numbered(from, items, put),
             Listed::Words(items) => each_word(to, items, None, put),
             Listed::LongWords(items) => each_word(to, items, None, put),
@@ -112,7 +114,8 @@ pub(super) unsafe fn join_values<T: Copy, R: Reducer<T>, N: Note>(
         }
         let (to, from) = direct.origins(task);
         let (to, from) = (to.cast::<T>(), from.cast::<T>());
-        let ahead = direct.ahead(task.own);
+        let listed = matches!(task.listed, Listed::Words(_) | Listed::LongWords(_));
+        let ahead = direct.ahead(task.own, listed || N::COUNTS);
         let far = ahead.is_some();
         // Each loop has a closure of its own. The compiler would not inline one that several loops
         // call.
@@ -168,7 +171,7 @@ pub(super) unsafe fn join_scanned_values<T: Copy, R: Reducer<T>, N: Note>(
         let join = |k: usize, place: usize, words: &mut [u32]| {
             join_one::<T, R, N>(to, place, from.add(k).read_unaligned(), words);
         };
-        if let Some(ahead) = direct.ahead(task.own) {
+        if let Some(ahead) = direct.ahead(task.own, N::COUNTS) {
             for k in 0..values.len() {
                 let Some(place) = values.place(k, places) else { return false };
                 prefetch(to.wrapping_add(values.ahead(k + ahead) as usize).cast(), 1);
