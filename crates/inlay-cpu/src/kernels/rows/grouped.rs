@@ -86,13 +86,19 @@ fn by_place(call: &RowScatter<'_>, entries: usize, groups: &Groups) {
         Combine::Assign => {
             dispatch_width!(size, W => each_row(&rows, &cut, size, cost, 1, |run, group| {
                 let place = groups.place(group);
-                let Some(entry) = groups.last(group) else { return keep(&run, place) };
                 let from = |entry: usize| run.offsets[2] + entry as isize * steps[2];
-                if let Some(ahead) = ahead
-                    && let Some(next) = groups.last((group + ahead).min(last))
-                {
-                    prefetch_far(updates.origin().wrapping_offset(from(next)), run.len * size);
+                if let Some(ahead) = ahead {
+                    let next = (group + ahead).min(last);
+                    // Old rows that are kept are as far apart as rows that are assigned. (1M rows of
+                    // 256 bytes into 1M, whose index names two thirds of the places: 22 ms instead of
+                    // 49.)
+                    let row = match groups.last(next) {
+                        Some(entry) => updates.origin().wrapping_offset(from(entry)),
+                        None => at(&run, groups.place(next)).1,
+                    };
+                    prefetch_far(row, run.len * size);
                 }
+                let Some(entry) = groups.last(group) else { return keep(&run, place) };
                 let (to, _) = at(&run, place);
                 // SAFETY: as above. There is a row of updates for each entry, and the updates don't
                 // overlap `dst`, as `RowScatter::expect_sound` and its callers have checked.

@@ -27,7 +27,7 @@ use super::reducer::{is_in_place, prefetch_far, rows_ahead};
 use crate::arch::caches::caches;
 use crate::number::dispatch_width;
 use crate::threads;
-use crate::tuning::{NOTED, SHORT_ROW};
+use crate::tuning::{NOTED, SCANNED, SHORT_ROW};
 use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Dst, Src};
@@ -52,9 +52,9 @@ const DIRECT_ASSIGNED: usize = 32;
 /// bytes, each named once, on two threads: 16 ms by place, 39 ms directly.)
 const FRESH: usize = 4;
 
-/// The same limit for reductions of selected rows, and on several threads. Directly, places are read and
-/// written in the order of the index, which on several threads is faster only if the last-level cache holds
-/// them. (Forward and backward pass of means of 200k selected rows of 256 bytes on one thread: 5.0 ms by
+/// The same limit for reductions of selected rows, and on a few threads, which don't partition the entries
+/// (see [`SCANNED`]). Directly, places are read and written in the order of the index, which on a few threads
+/// is faster only if the last-level cache holds them. (Forward and backward pass of means of 200k selected rows of 256 bytes on one thread: 5.0 ms by
 /// place, 7.4 ms directly. Sums of 1M rows of 256 bytes into 100k on two threads: 10.4 and 13.6 ms; maxima
 /// of 200k into 20k: 2.3 and 1.9 ms.)
 const DIRECT_SHARED: usize = 64;
@@ -360,6 +360,7 @@ impl<'a> RowScatter<'a> {
         let row = direct.row_len() * self.dst.same_size(&self.updates);
         let (places, entries) = (self.dst.layout().shape()[self.axis], index.len());
         let several = threads::parts(entries, size_of::<i64>()) > 1;
+        let few = several && threads::num_threads() <= SCANNED.get();
         let cached = places.saturating_mul(row) <= caches().last / 2;
         let longest = match self.combine {
             _ if !is_dense(entries, places) => DIRECT_SPARSE,
@@ -376,7 +377,7 @@ impl<'a> RowScatter<'a> {
             // The entries of a sorted index are grouped already.
             Combine::Reduce { .. } if row > DIRECT_ROW && index.is_sorted(places) => usize::MAX,
             Combine::Reduce { .. }
-                if several && row > DIRECT_SHARED && !cached && is_spread(index, places) =>
+                if few && row > DIRECT_SHARED && !cached && is_spread(index, places) =>
             {
                 DIRECT_SHARED
             }
