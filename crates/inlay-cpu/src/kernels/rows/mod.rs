@@ -52,11 +52,12 @@ const DIRECT_ASSIGNED: usize = 32;
 /// bytes, each named once, on two threads: 16 ms by place, 39 ms directly.)
 const FRESH: usize = 4;
 
-/// The same limit for reductions of selected rows, and on a few threads, which don't partition the entries
-/// (see [`SCANNED`]). Directly, places are read and written in the order of the index, which on a few threads
-/// is faster only if the last-level cache holds them. (Forward and backward pass of means of 200k selected rows of 256 bytes on one thread: 5.0 ms by
-/// place, 7.4 ms directly. Sums of 1M rows of 256 bytes into 100k on two threads: 10.4 and 13.6 ms; maxima
-/// of 200k into 20k: 2.3 and 1.9 ms.)
+/// The same limit for reductions of selected rows, and on a few threads, which don't partition the
+/// entries (see [`SCANNED`]). Directly, places are read and written in the order of the index, which
+/// on a few threads is faster only if the last-level cache holds them. (Forward and backward pass of
+/// means of 200k selected rows of 256 bytes on one thread: 5.0 ms by place, 7.4 ms directly. Sums of
+/// 1M rows of 256 bytes into 100k on two threads: 10.4 and 13.6 ms; maxima of 200k into 20k: 2.3 and
+/// 1.9 ms.)
 const DIRECT_SHARED: usize = 64;
 
 /// The same limit for sparse indices, whose entries take longer to group than to write. Longer rows
