@@ -125,7 +125,7 @@ type WriteLanes = unsafe fn(&Lanes<'_>, &LaneBlock, &mut [u32]) -> bool;
 /// # Safety
 /// As for [`WriteLanes`].
 unsafe fn assign_lanes<W: Copy>(lanes: &Lanes<'_>, block: &LaneBlock, _: &mut [u32]) -> bool {
-    lanes.each(block, |_, _, to, from| {
+    lanes.each(block, size_of::<W>(), |_, _, to, from| {
         // SAFETY: `each` gives addresses of elements of `dst`, or of its tile, and of the values.
         // `scatter_elements` has checked their size and that they don't overlap. No other thread
         // has the lane.
@@ -140,7 +140,7 @@ unsafe fn join_lanes<T: Copy, R: Reducer<T>>(
     block: &LaneBlock,
     _: &mut [u32],
 ) -> bool {
-    lanes.each(block, |_, _, to, from| {
+    lanes.each(block, size_of::<T>(), |_, _, to, from| {
         // SAFETY: as for assignments, and `scatter_elements` has checked the dtype.
         unsafe { join(to, from, R::merge) };
     })
@@ -156,7 +156,7 @@ unsafe fn join_noted_lanes<T: Copy, R: Reducer<T>, const SELF: bool>(
     notes: &mut [u32],
 ) -> bool {
     notes.fill(u32::from(SELF));
-    let good = lanes.each(block, |place, lane, to, from| {
+    let good = lanes.each(block, size_of::<T>(), |place, lane, to, from| {
         let note = &mut notes[place * block.run.len + lane];
         // SAFETY: as for assignments, and `scatter_elements` has checked the dtype.
         unsafe {
@@ -280,27 +280,40 @@ impl Lanes<'_> {
     }
 
     /// Calls `visit` for each entry of a block with its place, the number of its lane in the block,
-    /// and the addresses of the element and of the value. The entries of a lane come in index
-    /// order. Skips entries that are out of range, and returns false if there are any.
+    /// and the addresses of the element and of the value, which have `size` bytes. The entries of a
+    /// lane come in index order. Skips entries that are out of range, and returns false if there are
+    /// any.
     #[inline(always)]
-    fn each(&self, block: &LaneBlock, visit: impl FnMut(usize, usize, *mut u8, *const u8)) -> bool {
-        // If the number of lanes is a constant 1, the compiler removes the loop over lanes.
+    fn each(
+        &self,
+        block: &LaneBlock,
+        size: usize,
+        visit: impl FnMut(usize, usize, *mut u8, *const u8),
+    ) -> bool {
+        let (size, near) = (size as isize, size_of::<i64>() as isize);
+        let steps = [block.step, self.steps[1], self.steps[2]];
+        // If the number of lanes is a constant 1, the compiler removes the loop over lanes, and if
+        // the steps are constants, the multiplications. (Assignments to 2048 x 2048 `f32` along the
+        // last axis on two threads: NEW ms instead of 2.4.)
         match block.run.len {
-            1 => self.each_of(block, 1, visit),
-            len => self.each_of(block, len, visit),
+            1 if steps == [size, near, size] => self.each_of(block, 1, [size, near, size], visit),
+            1 => self.each_of(block, 1, steps, visit),
+            len => self.each_of(block, len, steps, visit),
         }
     }
 
+    /// [`Lanes::each`] for `len` lanes, with the steps from one place, entry and value to the next.
     #[inline(always)]
     fn each_of(
         &self,
         block: &LaneBlock,
         len: usize,
+        steps: [isize; 3],
         mut visit: impl FnMut(usize, usize, *mut u8, *const u8),
     ) -> bool {
         // Local copies, which the compiler can keep in registers.
-        let LaneBlock { to, step, stride, run } = *block;
-        let (entries, steps, places) = (self.entries, self.steps, self.places);
+        let LaneBlock { to, stride, run, .. } = *block;
+        let ([step, ..], entries, places) = (steps, self.entries, self.places);
         let values = self.call.values.origin();
         let mut good = true;
         for j in 0..self.count as isize {

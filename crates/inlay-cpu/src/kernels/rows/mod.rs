@@ -24,10 +24,9 @@ use super::groups::{has_few_places, is_dense};
 use super::listing::{IndexReader, MOST_PLACES};
 use super::positions::Positions;
 use super::reducer::{is_in_place, prefetch_far, rows_ahead};
-use crate::arch::caches::caches;
 use crate::number::dispatch_width;
 use crate::threads;
-use crate::tuning::{NOTED, SCANNED, SHORT_ROW};
+use crate::tuning::{NOTED, SCANNED, SHORT_ROW, WAVE};
 use crate::view::Target;
 use crate::walk::Walk;
 use crate::{Dst, Src};
@@ -362,7 +361,7 @@ impl<'a> RowScatter<'a> {
         let (places, entries) = (self.dst.layout().shape()[self.axis], index.len());
         let several = threads::parts(entries, size_of::<i64>()) > 1;
         let few = several && threads::num_threads() <= SCANNED.get();
-        let cached = places.saturating_mul(row) <= caches().last / 2;
+        let cached = places.saturating_mul(row) <= WAVE.get();
         let longest = match self.combine {
             _ if !is_dense(entries, places) => DIRECT_SPARSE,
             // Several threads find the last update of each of a few places faster than one thread
