@@ -294,7 +294,7 @@ impl Lanes<'_> {
         let steps = [block.step, self.steps[1], self.steps[2]];
         // If the number of lanes is a constant 1, the compiler removes the loop over lanes, and if
         // the steps are constants, the multiplications. (Assignments to 2048 x 2048 `f32` along the
-        // last axis on two threads: NEW ms instead of 2.4.)
+        // last axis on two threads: 2.3 ms instead of 2.5.)
         match block.run.len {
             1 if steps == [size, near, size] => self.each_of(block, 1, [size, near, size], visit),
             1 => self.each_of(block, 1, steps, visit),
