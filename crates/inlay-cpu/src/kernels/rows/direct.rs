@@ -25,7 +25,7 @@ use crate::number::dispatch_width;
 use crate::walk::{Run, Walk};
 
 /// Places are prefetched this many entries ahead, because the hardware prefetcher can't predict
-/// their addresses. If a cache holds them, that costs nothing.
+/// their addresses. [`Direct::ahead`] tells when loops of single values leave it out.
 const AHEAD: usize = 16;
 
 /// The same if the last-level cache does not hold the places. (Sums of 10M values on one thread, 16, 64, 96
